@@ -1,0 +1,55 @@
+"""What data a stage or an evaluation really used, and whether two of them share a problem.
+
+Every artifact holds ``keys.npy``: the sorted 64-bit hashes of the canonical keys of all problems that went through it,
+collected while it ran. Overlap is counted on these, not argued from seeds. (Two different keys share a hash with
+probability 2^-64: about 1e-9 for a hundred thousand problems against a hundred thousand.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from testbeds.streams import seed_from_key
+
+KEYS = "keys.npy"
+BUFFER = 1 << 20  # keys held before they are merged: bounds memory at 8 bytes per distinct key
+
+
+class KeyLog:
+    """The distinct problem keys that were seen so far."""
+
+    def __init__(self, known: NDArray[np.int64] | None = None) -> None:
+        self._merged = np.zeros(0, dtype=np.int64) if known is None else known
+        self._buffer: set[int] = set()
+
+    def add(self, keys: Iterable[str]) -> None:
+        """Note some keys."""
+        self._buffer.update(seed_from_key("problem key", key) for key in keys)
+        if len(self._buffer) >= BUFFER:
+            self.hashes()
+
+    def hashes(self) -> NDArray[np.int64]:
+        """Sorted distinct hashes of all keys so far."""
+        if self._buffer:
+            self._merged = np.union1d(self._merged, np.fromiter(self._buffer, dtype=np.int64))
+            self._buffer = set()
+        return self._merged
+
+    def save(self, artifact: Path) -> None:
+        """Write the hashes into an artifact."""
+        np.save(artifact / KEYS, self.hashes(), allow_pickle=False)
+
+
+def keys_of(artifact: Path) -> NDArray[np.int64]:
+    """Sorted hashes of the problem keys that an artifact used."""
+    hashes: NDArray[np.int64] = np.load(artifact / KEYS, allow_pickle=False)
+    return hashes
+
+
+def overlap(first: Path, second: Path) -> int:
+    """Number of problems that two artifacts have both used."""
+    return int(np.intersect1d(keys_of(first), keys_of(second), assume_unique=True).size)

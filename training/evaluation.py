@@ -1,0 +1,301 @@
+"""Evaluation: what a policy can do on held-out problems, by sampling and, where answers can be listed, exactly.
+
+Every rate comes with the guessing floor and the floor-corrected rate ``(rate - floor) / (1 - floor)``: a pass rate of
+8 % is nothing where blind guessing gives 8 %.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models import Policy, forward_flops, sampling_flops
+from testbeds import Suite
+from testbeds.core import IMPLICIT, Problem, Task, TraceStyle, Verdict
+from testbeds.identity import fingerprint
+from testbeds.streams import lanes, stream
+from training.ledger import Spent
+from training.metrics import above_floor, floor_at_k, mixed_share, mixed_share_at, pass_at_k
+from training.rewards import Exact, Verifier
+from training.rollouts import Rollouts, roll_out
+
+ROWS_PER_BATCH = 2048  # rollouts sampled at once; fixed, since the batch's shape may change the last bit of a logit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemSet:
+    """Distinct problems of one split."""
+
+    revision: ClassVar[int] = 1
+    suite: Suite
+    count: int | None
+    """Number of problems; None takes every problem of the split, where the task can list them."""
+    split: str = "test"
+
+    def problems(self) -> tuple[Problem, ...]:
+        """The problems, the same for every policy."""
+        count = self.count
+        if count is None:
+            count = self.suite.capacity(self.split)
+        if count is None:
+            raise ValueError(f"split {self.split!r} cannot be listed in full; give ProblemSet.count a number")
+        return self.suite.distinct(self.split, count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """What is measured, on which problems, from how many samples."""
+
+    revision: ClassVar[int] = 1
+    sets: tuple[ProblemSet, ...]
+    max_new_tokens: int
+    """Token budget of a completion, end token included."""
+    seed: int
+    """Keys the sampling noise; policies are compared under the same noise."""
+    samples: int = 16
+    """Sampled completions per problem."""
+    temperature: float = 1.0
+    passes: tuple[int, ...] = (4,)
+    """Each k of pass@k; at most ``samples``."""
+    band: str | None = None
+    """Feature by which results are also reported, such as ``depth``."""
+    styles: tuple[TraceStyle, ...] = ()
+    """Trace styles whose exact probability is measured, for the demonstration of each problem."""
+    verifier: Verifier = Exact()
+    seen: bool = False
+    """Whether the problems are meant to be training data: a check of memorisation, exempt from the overlap proof."""
+
+    def __post_init__(self) -> None:
+        if not self.sets:
+            raise ValueError("an Evaluation needs at least one ProblemSet, got none")
+        if self.samples < 1 or self.max_new_tokens < 1:
+            raise ValueError(
+                f"Evaluation.samples and max_new_tokens must be at least 1, got {self.samples}, {self.max_new_tokens}"
+            )
+        if self.temperature <= 0:
+            raise ValueError(
+                f"Evaluation.temperature must be positive, got {self.temperature}; greedy is always measured"
+            )
+        for k in self.passes:
+            if not 1 <= k <= self.samples:
+                raise ValueError(f"Evaluation.passes holds {k}, which must be between 1 and samples={self.samples}")
+
+    def describe(self) -> str:
+        """One line for a plan."""
+        counts = ", ".join("all" if chosen.count is None else str(chosen.count) for chosen in self.sets)
+        return f"{counts} problems x {self.samples} samples"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """Everything that was measured on one problem."""
+
+    problem: Problem
+    floor: float
+    correct: tuple[bool, ...]
+    greedy_correct: bool
+    rates: dict[str, float]
+    """Other quantities in [0, 1] that have a guessing floor, by name."""
+    means: dict[str, float]
+    """Quantities without a floor, such as lengths and entropies."""
+    row: dict[str, Any]
+    """The problem's line in rollouts.jsonl."""
+    spent: Spent
+    """Greedy and random sampling, and scoring of the samples; probabilities of listed answers are not counted."""
+
+
+def evaluation_id(evaluation: Evaluation, policy_id: str) -> str:
+    """32 hexadecimal digits that identify the evaluation of one policy."""
+    return fingerprint(_Node(evaluation=evaluation, policy=policy_id))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Node:
+    evaluation: Evaluation
+    policy: str
+
+
+def measure(
+    policy: Policy, task: Task, problems: Sequence[Problem], evaluation: Evaluation, *, key: tuple[int, ...] = ()
+) -> list[Measured]:
+    """All measurements on a few problems of one task; ``key`` names the batch for its sampling noise."""
+    greedy = _roll_out(policy, task, problems, evaluation, key=key, samples=1, greedy=True)
+    sampled = _roll_out(policy, task, problems, evaluation, key=key, samples=evaluation.samples, greedy=False)
+    entropy_PG = _entropies(policy, sampled)
+    return [
+        Measured(
+            problem=problem,
+            floor=task.floor(problem),
+            correct=tuple(verdict.correct for verdict in _of(sampled, i)),
+            greedy_correct=greedy.verdicts[i].correct,
+            rates=_listed_mass(policy, task, problem),
+            means={
+                **_means(sampled, i),
+                "entropy_nats": float(np.mean(entropy_PG[i])),
+                **_demonstration_mass(policy, task, problem, evaluation),
+            },
+            row=_row(task, problem, sampled, greedy, i) | {"reference": _reference(task, problem, evaluation)},
+            spent=_spent(policy, sampled, i) + _spent(policy, greedy, i),
+        )
+        for i, problem in enumerate(problems)
+    ]
+
+
+def summarise(measured: Sequence[Measured], evaluation: Evaluation) -> dict[str, Any]:
+    """Means over all problems and over each band, as in results.json."""
+    bands: defaultdict[str, list[Measured]] = defaultdict(list)
+    if evaluation.band is not None:
+        for one in measured:
+            bands[f"{evaluation.band}={one.problem.features[evaluation.band]:g}"].append(one)
+    return {
+        "metrics": _summary(measured, evaluation),
+        "bands": {band: _summary(members, evaluation) for band, members in sorted(bands.items())},
+    }
+
+
+def _summary(measured: Sequence[Measured], evaluation: Evaluation) -> dict[str, int | float]:
+    floor = fmean(one.floor for one in measured)
+    metrics: dict[str, int | float] = {"problems": len(measured), "samples": evaluation.samples, "floor": floor}
+    _add_rate(metrics, "accuracy", fmean(fmean(one.correct) for one in measured), floor)
+    _add_rate(metrics, "greedy_accuracy", fmean(one.greedy_correct for one in measured), floor)
+    for k in evaluation.passes:
+        rate = fmean(pass_at_k(len(one.correct), sum(one.correct), k) for one in measured)
+        _add_rate(metrics, f"pass@{k}", rate, fmean(floor_at_k(one.floor, k) for one in measured))
+    for name in sorted(set.intersection(*(set(one.rates) for one in measured))):
+        _add_rate(metrics, name, fmean(one.rates[name] for one in measured), floor)
+    for name in measured[0].means:
+        metrics[name] = fmean(one.means[name] for one in measured)
+    lucky = fmean(mixed_share_at(one.floor, len(one.correct)) for one in measured)
+    _add_rate(metrics, "mixed_groups", mixed_share([one.correct for one in measured]), lucky)
+    return metrics
+
+
+def _add_rate(metrics: dict[str, int | float], name: str, rate: float, floor: float) -> None:
+    """A rate, its floor and the corrected rate, which is left out where guessing cannot fail."""
+    metrics[name] = rate
+    metrics[f"{name}_floor"] = floor
+    if floor < 1:
+        metrics[f"{name}_corrected"] = above_floor(rate, floor)
+
+
+def _roll_out(  # noqa: PLR0913  # private: two calls that differ in the last three arguments
+    policy: Policy,
+    task: Task,
+    problems: Sequence[Problem],
+    evaluation: Evaluation,
+    *,
+    key: tuple[int, ...],
+    samples: int,
+    greedy: bool,
+) -> Rollouts:
+    return roll_out(
+        policy,
+        task,
+        problems,
+        lanes_PG=lanes("evaluation", evaluation.seed, *key, rows=len(problems), columns=samples),
+        verifier=evaluation.verifier,
+        max_new_tokens=evaluation.max_new_tokens,
+        temperature=evaluation.temperature,
+        greedy=greedy,
+    )
+
+
+def problems_per_batch(evaluation: Evaluation) -> int:
+    """Problems whose rollouts are sampled together."""
+    return max(1, ROWS_PER_BATCH // evaluation.samples)
+
+
+def _of(rollouts: Rollouts, i: int) -> tuple[Verdict, ...]:
+    return rollouts.verdicts[i * rollouts.group : (i + 1) * rollouts.group]
+
+
+def _entropies(policy: Policy, rollouts: Rollouts) -> NDArray[np.float32]:
+    """Mean entropy per sampled token at temperature 1, in nats, shape (P, G)."""
+    scored = policy.score(rollouts.row_prompts, rollouts.row_completions)
+    mean_B = scored.entropy_BC.sum(1) / scored.mask_BC.sum(1)
+    mean_PG: NDArray[np.float32] = mean_B.reshape(len(rollouts.problems), rollouts.group).cpu().numpy()
+    return mean_PG
+
+
+def _spent(policy: Policy, rollouts: Rollouts, i: int) -> Spent:
+    lengths = [len(ids) for ids in rollouts.row_completions[i * rollouts.group : (i + 1) * rollouts.group]]
+    prompts = [len(rollouts.prompts[i])] * rollouts.group
+    model, vocabulary = policy.decoder.architecture, policy.tokenizer.size
+    scored = [prompt + length for prompt, length in zip(prompts, lengths, strict=True)]
+    flops = sampling_flops(model, vocabulary, prompts, lengths) + forward_flops(model, vocabulary, scored)
+    return Spent(tokens=sum(lengths), flops=flops)
+
+
+def _means(rollouts: Rollouts, i: int) -> dict[str, float]:
+    verdicts = _of(rollouts, i)
+    rows = slice(i * rollouts.group, (i + 1) * rollouts.group)
+    return {
+        "well_formed": fmean(verdict.well_formed for verdict in verdicts),
+        "progress": fmean(verdict.progress for verdict in verdicts),
+        "truncated": 1 - fmean(rollouts.completions.finished_B[rows].tolist()),
+        "length_tokens": fmean(rollouts.completions.mask_BT[rows].sum(1).tolist()),
+    }
+
+
+def _listed_mass(policy: Policy, task: Task, problem: Problem) -> dict[str, float]:
+    """Exact probability, at temperature 1, of all correct completions: nothing where they cannot be listed."""
+    solutions = task.solutions(problem)
+    if solutions is None:
+        return {}
+    return {"correct_mass": _mass(policy, problem, list(solutions))}
+
+
+def _demonstration_mass(policy: Policy, task: Task, problem: Problem, evaluation: Evaluation) -> dict[str, float]:
+    """Exact probability of the problem's demonstration in each declared style, at temperature 1."""
+    return {
+        f"{style.granularity}_demonstration_mass": _mass(policy, problem, [_shown(task, problem, style)])
+        for style in evaluation.styles
+    }
+
+
+def _reference(task: Task, problem: Problem, evaluation: Evaluation) -> str:
+    """A right completion for the reader: in the first declared style, else the answer alone."""
+    return _shown(task, problem, evaluation.styles[0] if evaluation.styles else IMPLICIT)
+
+
+def _shown(task: Task, problem: Problem, style: TraceStyle) -> str:
+    return task.demonstrate(problem, style, stream("evaluated demonstration", problem.key)).text
+
+
+def _mass(policy: Policy, problem: Problem, texts: Sequence[str]) -> float:
+    if not texts:
+        return 0.0
+    tokenizer = policy.tokenizer
+    prompt = tokenizer.encode(problem.prompt)
+    completions = [[*ids, tokenizer.eos] for ids in tokenizer.encode_many(texts)]
+    scored = policy.score([prompt] * len(completions), completions)
+    return float(scored.logp_BC.double().sum(1).exp().sum())
+
+
+def _row(task: Task, problem: Problem, sampled: Rollouts, greedy: Rollouts, i: int) -> dict[str, Any]:
+    logp_B = (sampled.completions.logp_BT * sampled.completions.mask_BT).sum(1).tolist()
+    completions = [
+        {
+            "text": sampled.texts[row],
+            "correct": sampled.verdicts[row].correct,
+            "well_formed": sampled.verdicts[row].well_formed,
+            "reason": sampled.verdicts[row].reason,
+            "logp": logp_B[row],
+            "truncated": not bool(sampled.completions.finished_B[row]),
+        }
+        for row in range(i * sampled.group, (i + 1) * sampled.group)
+    ]
+    return {
+        "prompt": problem.prompt,
+        "key": problem.key,
+        "features": dict(problem.features),
+        "floor": task.floor(problem),
+        "greedy": {"text": greedy.texts[i], "correct": greedy.verdicts[i].correct, "reason": greedy.verdicts[i].reason},
+        "completions": completions,
+    }
