@@ -1,0 +1,355 @@
+"""Claims: predictions with their decision rule, and the registration that fixes them before the first run.
+
+A claim predicts that the mean over seeds of an effect lies in an open band (low, high). An effect is a weighted sum of
+measures, taken within one seed: all arms of a seed share the base, the problems and the sampling noise, so the
+comparison is paired. ``experiments/judgement.py`` decides; ``experiments/statistics.py`` has the tests.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from experiments.store import StoreError, explained
+from testbeds.identity import canonical, fingerprint
+
+if TYPE_CHECKING:
+    from experiments.experiment import Experiment, Scale
+
+Outcome = Literal["supported", "refuted", "inconclusive"]
+CLAIMS = "claims.json"
+RUNS = "runs.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """One number per seed: a metric of one arm, after one of its stages."""
+
+    revision: ClassVar[int] = 1
+    arm: str
+    """Name of the arm."""
+    evaluation: str
+    """Name of the evaluation."""
+    metric: str = "accuracy"
+    """Name of the metric in the evaluation's results."""
+    band: str = "all"
+    """Band of difficulty, such as ``depth=5``; ``all`` is the whole evaluation."""
+    stage: int = -1
+    """Index into the arm's stages; -1 is the last."""
+
+    def __str__(self) -> str:
+        band = "" if self.band == "all" else f", {self.band}"
+        stage = "" if self.stage == -1 else f", stage {self.stage}"
+        return f"{self.metric} of {self.arm} ({self.evaluation}{band}{stage})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """A weighted sum of measures of the same seed."""
+
+    revision: ClassVar[int] = 1
+    terms: tuple[tuple[float, Measure], ...]
+    """(weight, measure) pairs."""
+
+    def __post_init__(self) -> None:
+        if not self.terms:
+            raise ValueError("Effect.terms is empty; an effect needs at least one (weight, measure)")
+        for weight, measure in self.terms:
+            if not math.isfinite(weight) or weight == 0.0:
+                raise ValueError(f"the weight of {measure} must be finite and not zero, got {weight}")
+        # A weight of 1 and of 1.0 is the same effect and must have the same fingerprint.
+        object.__setattr__(self, "terms", tuple((float(weight), measure) for weight, measure in self.terms))
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The measures, in the order of the terms."""
+        return tuple(measure for _, measure in self.terms)
+
+    def value(self, read: Callable[[Measure], float]) -> float:
+        """The effect of one seed, given that seed's measures."""
+        return math.fsum(weight * read(measure) for weight, measure in self.terms)
+
+    def __str__(self) -> str:
+        text = " ".join(f"{_signed(weight)}{measure}" for weight, measure in self.terms)
+        return text.removeprefix("+ ")
+
+
+def level(a: Measure) -> Effect:
+    """The measure itself."""
+    return Effect(terms=((1.0, a),))
+
+
+def difference(a: Measure, b: Measure) -> Effect:
+    """The measure a less the measure b: a - b."""
+    return Effect(terms=((1.0, a), (-1.0, b)))
+
+
+def interaction(a: Measure, b: Measure, c: Measure, d: Measure) -> Effect:
+    """By how much the step from b to a exceeds the step from d to c: (a - b) - (c - d)."""
+    return Effect(terms=((1.0, a), (-1.0, b), (-1.0, c), (1.0, d)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A prediction: the mean of ``effect`` over seeds lies above ``low`` and below ``high``.
+
+    One open end is a directional claim; two ends are an equivalence claim, and so must be as narrow as "equal" means.
+    """
+
+    revision: ClassVar[int] = 1
+    name: str
+    """Short name, unique in the experiment."""
+    statement: str
+    """The prediction as a sentence that is true if the claim holds."""
+    effect: Effect
+    """What is measured in every seed."""
+    low: float | None = None
+    """Lower end of the predicted band, not included; None is open."""
+    high: float | None = None
+    """Upper end of the predicted band, not included; None is open."""
+
+    def __post_init__(self) -> None:
+        _check_named("Claim", self.name, self.statement)
+        check_band(f"claim {self.name!r}", self.low, self.high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A condition for the comparison to mean anything: it must hold in every seed, or every claim is void."""
+
+    revision: ClassVar[int] = 1
+    name: str
+    """Short name, unique in the experiment."""
+    statement: str
+    """The condition as a sentence."""
+    measure: Measure
+    """What is measured in every seed."""
+    low: float | None = None
+    """Smallest value that passes; None is open."""
+    high: float | None = None
+    """Largest value that passes; None is open."""
+
+    def __post_init__(self) -> None:
+        _check_named("Check", self.name, self.statement)
+        check_band(f"check {self.name!r}", self.low, self.high)
+
+    def holds(self, value: float) -> bool:
+        """Whether one seed passes; the ends pass."""
+        return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """The outcome of one claim, with every number that the decision used."""
+
+    claim: Claim
+    """The claim that was judged."""
+    outcome: Outcome
+    """``supported``, ``refuted`` or ``inconclusive``."""
+    reason: str
+    """Why, in one sentence with the numbers."""
+    per_seed: tuple[tuple[int, float], ...]
+    """(seed, effect) of the seeds that have all measures."""
+    missing: tuple[int, ...]
+    """Seeds of the scale that lack a measure."""
+    effect: float | None = None
+    """Mean effect over seeds; None without a seed."""
+    interval: tuple[float, float] | None = None
+    """Student 95 % interval of the mean; None with fewer than two seeds."""
+    p_inside: float | None = None
+    """p value against "the mean is outside the band", Holm-adjusted over the experiment's claims."""
+    p_outside: float | None = None
+    """p value against "the mean is inside the band", Holm-adjusted over the experiment's claims."""
+    raw_p_inside: float | None = None
+    """``p_inside`` before Holm."""
+    raw_p_outside: float | None = None
+    """``p_outside`` before Holm."""
+    sign_flip_inside: float | None = None
+    """Exact sign-flip p value of the same test as ``raw_p_inside``: robustness, never the decision."""
+    sign_flip_outside: float | None = None
+    """Exact sign-flip p value of the same test as ``raw_p_outside``."""
+
+    @property
+    def n(self) -> int:
+        """Number of seeds that were used."""
+        return len(self.per_seed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckFinding:
+    """The outcome of one check."""
+
+    check: Check
+    """The check."""
+    holds: bool | None
+    """Whether it holds in every seed; None while a seed is missing and no seed has failed."""
+    per_seed: tuple[tuple[int, float], ...]
+    """(seed, value) of the seeds that have the measure."""
+    reason: str
+    """Why, in one sentence with the numbers."""
+
+
+# ---- registration: claims are written down before the first run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """The claims and checks of one experiment, as far as they can be registered."""
+
+    revision: ClassVar[int] = 1
+    name: str
+    """Name of the experiment."""
+    claims: tuple[Claim, ...]
+    """The claims."""
+    checks: tuple[Check, ...]
+    """The checks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """How one claim or check differs from the one that was registered first."""
+
+    kind: Literal["claim", "check"]
+    name: str
+    what: str
+    """``was added``, ``was removed``, or ``changed in`` with the fields."""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name!r} {self.what}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """What stands in the store about an experiment's claims."""
+
+    fingerprint: str
+    """Fingerprint of the claims that were registered first."""
+    registered: str
+    """When, in UTC."""
+    changes: tuple[Change, ...]
+    """How today's claims differ from those; empty if they do not."""
+    runs: tuple[tuple[str, str, tuple[int, ...]], ...]
+    """(UTC time, scale, seeds) of every run that was started, oldest first."""
+
+
+def register(experiment: Experiment, scale: Scale, root: Path, *, now: datetime | None = None) -> Registration:
+    """The registration after noting that this scale is about to run; called before the first stage.
+
+    Writes ``experiments/<name>/claims.json`` below the store's root if it is not there. If it is there and today's
+    claims differ, the old file stays and today's go beside it as ``claims-<fingerprint>.json``; the report marks it.
+    """
+    moment = (now or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds")
+    folder = registration_folder(experiment, root)
+    declared = _declared(experiment)
+    today = fingerprint(declared)
+    content = {"fingerprint": today, "registered": moment, "claims": canonical(declared)}
+    run = {"time": moment, "scale": scale.name, "seeds": experiment.seeds_of(scale), "fingerprint": today}
+    with explained(root):
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_if_absent(folder / CLAIMS, content)
+        first = _read_json((folder / CLAIMS).read_text(encoding="utf-8"), folder / CLAIMS)
+        if first["fingerprint"] != today:
+            _write_if_absent(folder / f"claims-{today}.json", content)
+        with (folder / RUNS).open("a", encoding="utf-8") as log:  # one short line, so that appends do not mix
+            log.write(json.dumps(run) + "\n")
+    return _registration(experiment, folder)
+
+
+def registration(experiment: Experiment, root: Path) -> Registration | None:
+    """What is registered, without noting a run; None if the experiment never ran in this store."""
+    folder = registration_folder(experiment, root)
+    return _registration(experiment, folder) if (folder / CLAIMS).exists() else None
+
+
+def registration_folder(experiment: Experiment, root: Path) -> Path:
+    """The folder of an experiment in a store: its registration and its reports."""
+    return root / "experiments" / experiment.name
+
+
+def check_band(where: str, low: float | None, high: float | None) -> None:
+    """Nothing, if the band has at least one end, finite ends, and ``low < high``."""
+    if low is None and high is None:
+        raise ValueError(f"{where} has no end of its band, so nothing could contradict it; give low, high or both")
+    for end, value in (("low", low), ("high", high)):
+        if value is not None and not math.isfinite(value):
+            raise ValueError(f"{end} of {where} must be finite, got {value}; None leaves the end open")
+    if low is not None and high is not None and low >= high:
+        raise ValueError(f"{where} needs low < high, got low={low} and high={high}")
+
+
+def _declared(experiment: Experiment) -> Registered:
+    return Registered(name=experiment.name, claims=experiment.claims, checks=experiment.checks)
+
+
+def _registrable(experiment: Experiment) -> dict[str, Any]:
+    """Today's claims as they would be read back from a file."""
+    today: dict[str, Any] = json.loads(json.dumps(canonical(_declared(experiment))))
+    return today
+
+
+def _registration(experiment: Experiment, folder: Path) -> Registration:
+    first = _read_json((folder / CLAIMS).read_text(encoding="utf-8"), folder / CLAIMS)
+    log = folder / RUNS
+    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    runs = [_read_json(line, log) for line in lines]
+    return Registration(
+        fingerprint=first["fingerprint"],
+        registered=first["registered"],
+        changes=_changes(first["claims"], _registrable(experiment)),
+        runs=tuple((run["time"], run["scale"], tuple(run["seeds"])) for run in runs),
+    )
+
+
+def _changes(first: dict[str, Any], today: dict[str, Any]) -> tuple[Change, ...]:
+    """How two canonical registrations differ."""
+    kinds: tuple[tuple[Literal["claim", "check"], str], ...] = (("claim", ".claims"), ("check", ".checks"))
+    changes = []
+    for kind, field in kinds:
+        old = {entry[".name"]: entry for entry in first[field]}
+        new = {entry[".name"]: entry for entry in today[field]}
+        changes += [Change(kind=kind, name=name, what="was added") for name in new if name not in old]
+        changes += [Change(kind=kind, name=name, what="was removed") for name in old if name not in new]
+        for name in (name for name in new if name in old and new[name] != old[name]):
+            entries = sorted(old[name].keys() | new[name].keys())
+            parts = [entry.removeprefix(".") for entry in entries if old[name].get(entry) != new[name].get(entry)]
+            changes.append(Change(kind=kind, name=name, what=f"changed in {', '.join(parts)}"))
+    return tuple(changes)
+
+
+def _write_if_absent(path: Path, content: object) -> None:
+    """Writes JSON to ``path`` unless it exists; never half a file, and of two writers the first one wins."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("w", encoding="utf-8") as out:
+            json.dump(content, out, indent=2)
+            out.flush()
+            os.fsync(out.fileno())
+        os.link(temporary, path)
+    except FileExistsError:
+        return
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _read_json(text: str, place: Path) -> dict[str, Any]:
+    try:
+        entries: dict[str, Any] = json.loads(text)
+    except ValueError as error:
+        raise StoreError(f"{place} is not JSON ({error}); restore it from a copy of the store") from None
+    return entries
+
+
+def _check_named(kind: str, name: str, statement: str) -> None:
+    if not name.strip() or not statement.strip():
+        raise ValueError(f"a {kind} needs a name and a statement, got name={name!r} and statement={statement!r}")
+
+
+def _signed(weight: float) -> str:
+    sign = "+ " if weight > 0 else "- "
+    return sign if abs(weight) == 1.0 else f"{sign}{abs(weight):g} x "

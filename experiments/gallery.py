@@ -1,0 +1,70 @@
+"""Problems, traces and completions in a form that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from testbeds.core import Problem, Task, Trace, Verdict
+
+
+def problem_panel(heading: str, task: Task, problem: Problem, trace: Trace) -> RenderableType:
+    """One problem with its worked solution, and what the verifier says of that."""
+    verdict = task.verify(problem, trace.text)
+    rows: list[tuple[str, RenderableType]] = [("problem", Text(problem.prompt, style="bold"))]
+    rows += [
+        ("step" if i == 0 else "", Text(step.text or _unwritten(step.operation, step.result)))
+        for i, step in enumerate(trace.steps)
+    ]
+    rows += [
+        ("completion", Text(trace.text)),
+        ("answer", Text(trace.answer, style="bold")),
+        ("verdict", verdict_text(verdict)),
+        ("features", Text(features_text(problem.features))),
+        ("floor", Text(f"{task.floor(problem):.3g}, the success probability of the best blind guess")),
+        ("key", Text(problem.key, style="dim")),
+    ]
+    return Panel(_grid(rows), title=Text(heading), title_align="left", border_style="dim")
+
+
+def completion_panel(heading: str, problem: Problem, completions: Iterable[tuple[str, Verdict]]) -> RenderableType:
+    """One problem with what a policy said to it, and the verdict on each completion."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for text, verdict in completions:
+        table.add_row(Text(text or "(nothing)"), verdict_text(verdict))
+    rows: list[tuple[str, RenderableType]] = [("problem", Text(problem.prompt, style="bold")), ("completions", table)]
+    return Panel(Group(_grid(rows)), title=Text(heading), title_align="left", border_style="dim")
+
+
+def verdict_text(verdict: Verdict) -> Text:
+    """A verdict as one coloured line."""
+    word, style = ("correct", "green") if verdict.correct else ("wrong", "red")
+    return Text.assemble((word, style), f": {verdict.reason}")
+
+
+def features_text(features: Mapping[str, int | float]) -> str:
+    """Features as ``name value`` pairs."""
+    return ", ".join(f"{name} {value:g}" for name, value in sorted(features.items())) or "none"
+
+
+def console() -> Console:
+    """Standard output; as wide as the terminal, and wide enough for any problem elsewhere."""
+    standard = Console(highlight=False)
+    return standard if standard.is_terminal else Console(highlight=False, width=120)
+
+
+def _grid(rows: Iterable[tuple[str, RenderableType]]) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="cyan", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, content in rows:
+        grid.add_row(name, content)
+    return grid
+
+
+def _unwritten(operation: str, result: str) -> str:
+    return f"({operation} gives {result}; not written in this style)"

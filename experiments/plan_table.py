@@ -1,0 +1,57 @@
+"""A plan as a table: what would run, what is reused, and what it costs."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.gallery import console
+from experiments.graph import Node, Plan, audience
+from experiments.planning import EvaluationNode, StageNode
+from experiments.store import Store
+from experiments.throughput import Throughput, makespan_s, measured
+from models import Tokenizer
+
+
+def print_plan(plan: Plan, store: Store, *, workers: int, most: int) -> None:
+    """Print at most ``most`` nodes of a plan, and the totals of all."""
+    out = console()
+    pending = plan.pending(store)
+    flops = {node.id: node.estimated_flops() for node in plan.nodes}
+    _print_nodes(out, plan.nodes[:most], {node.id for node in pending}, flops)
+    if len(plan.nodes) > most:
+        out.print(f"... and {len(plan.nodes) - most} more")
+    reused = len(plan.nodes) - len(pending)
+    arms, seeds = ", ".join(plan.arms), ", ".join(str(seed) for seed in plan.seeds)
+    out.print(f"{plan.experiment} at scale {plan.scale}: arms {arms}; seeds {seeds}", soft_wrap=True)
+    out.print(f"{len(plan.nodes)} stages and evaluations: {reused} reused, {len(pending)} to run")
+    if not pending:
+        return
+    speed = _speed(plan, store)
+    seconds = {node.id: flops[node.id] / speed.flops_per_s for node in pending}
+    minutes = makespan_s(pending, seconds, workers) / 60
+    total = sum(flops[node.id] for node in pending)
+    out.print(
+        f"{total:.2e} FLOPs to do: about {minutes:.1f} minutes on {workers} workers, and some seconds to start them"
+        f" ({speed.flops_per_s:.1e} FLOPs/s each, from {speed.source})",
+        soft_wrap=True,
+    )
+
+
+def _print_nodes(out: Console, nodes: tuple[Node, ...], pending: set[str], flops: dict[str, int]) -> None:
+    table = Table("id", "what", "for", "status", box=None, padding=(0, 2, 0, 0))
+    table.add_column("FLOPs", justify="right")
+    for node in nodes:
+        waits = node.id in pending
+        status = "to run" if waits else "reused"
+        indent = "  " if node.kind == "evaluation" else ""
+        style = None if waits else "dim"
+        cells = (node.id[:8], indent + node.description, audience(node), status, f"{flops[node.id]:.1e}")
+        table.add_row(*cells, style=style)
+    out.print(table)
+
+
+def _speed(plan: Plan, store: Store) -> Throughput:
+    """Of the plan's first policy: a study's models are of one size, or the smallest comes first."""
+    recipe = next(node.recipe for node in plan.nodes if isinstance(node, StageNode | EvaluationNode))
+    return measured(store, recipe.model, Tokenizer.of(recipe.symbols).size)

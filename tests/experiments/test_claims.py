@@ -1,0 +1,257 @@
+"""Declarations refuse what cannot be judged, claims are fixed before the first run, and judgement follows its rules."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from experiments import Check, Claim, Effect, Measure, Reading, Scale, difference, interaction, level
+from experiments.claims import register, registration
+from experiments.judgement import judge
+from experiments.store import StoreError
+from testbeds.identity import fingerprint
+
+pytestmark = pytest.mark.usefixtures("quick_holm")
+
+NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
+LATER = datetime(2026, 1, 3, 12, tzinfo=UTC)
+SEEDS = (1, 2, 3)
+
+
+def of(arm, stage=-1):
+    return Measure(arm=arm, evaluation="test", stage=stage)
+
+
+def claimed(low=None, high=None, effect=None, name="claim"):
+    return Claim(name=name, statement="So it is.", effect=effect or level(of("a")), low=low, high=high)
+
+
+def reading(**values):
+    """A read function from values per arm, one per seed; None is missing."""
+    return lambda measure, seed: values[measure.arm][SEEDS.index(seed)]
+
+
+# ---- effects and declarations
+
+
+def test_an_interaction_is_the_difference_of_two_differences():
+    # (0.9 - 0.4) - (0.3 - 0.1) = 0.3
+    values = {"a": 0.9, "b": 0.4, "c": 0.3, "d": 0.1}
+    effect = interaction(of("a"), of("b"), of("c"), of("d"))
+    assert effect.value(lambda measure: values[measure.arm]) == pytest.approx(0.3)
+    assert str(difference(of("a"), of("b", stage=0))) == "accuracy of a (test) - accuracy of b (test, stage 0)"
+
+
+def test_a_whole_weight_and_its_float_are_the_same_effect():
+    assert fingerprint(Effect(terms=((1, of("a")),))) == fingerprint(Effect(terms=((1.0, of("a")),)))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "message"),
+    [(None, None, "no end"), (0.2, 0.2, "low < high"), (0.3, 0.2, "low < high"), (float("nan"), None, "finite")],
+)
+def test_a_band_that_nothing_can_contradict_is_refused(low, high, message):
+    with pytest.raises(ValueError, match=message):
+        claimed(low, high)
+    with pytest.raises(ValueError, match=message):
+        Check(name="check", statement="So it is.", measure=of("a"), low=low, high=high)
+
+
+@pytest.mark.parametrize("terms", [(), ((0.0, of("a")),), ((float("inf"), of("a")),)])
+def test_an_effect_without_weight_is_refused(terms):
+    with pytest.raises(ValueError, match=r"Effect\.terms|weight"):
+        Effect(terms=terms)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seeds": (1, 1)}, "1 more than once"),
+        ({"seeds": (1, 2)}, r"asks for 3 seeds.*declares 2"),
+        ({"claims": ()}, r"Experiment\.claims"),
+        ({"claims": (claimed(low=0.0), claimed(low=0.5))}, "'claim' more than once"),
+        ({"scales": (Scale(name="demo", seeds=1), Scale(name="demo", seeds=2))}, "'demo' more than once"),
+        ({"question": " "}, r"Experiment\.question"),
+        ({"name": "../e01"}, "becomes a folder"),
+    ],
+)
+def test_an_experiment_that_cannot_be_planned_is_refused(fake, change, message):
+    with pytest.raises(ValueError, match=message):
+        fake.experiment(**change)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"descriptions": (("RL", "alone"),)}, "describes the arms"),
+        ({"primary": Reading(evaluation="nowhere")}, r"Experiment\.primary.*'nowhere'.*\['memory', 'test'\]"),
+        ({"claims": (claimed(low=0.0),)}, r"claim 'claim'.*arm 'a'"),
+        ({"claims": (claimed(low=0.0, effect=level(of("RL", stage=2))),)}, r"stage 2, but the arm has 2"),
+        ({"checks": (Check(name="c", statement="s", measure=of("a"), low=0.0),)}, r"check 'c'.*arm 'a'"),
+    ],
+)
+def test_validation_names_the_place_and_what_exists(fake, change, message):
+    with pytest.raises(ValueError, match=message):
+        fake.experiment(**change).validate(fake.SCALE)
+
+
+def test_a_sound_experiment_is_valid_at_every_scale(fake):
+    study = fake.experiment()
+    for scale in study.scales:
+        study.validate(scale)
+    assert study.seeds_of(study.scale("demo")) == (11, 12, 13)
+    assert study.scale().name == "smoke"
+    with pytest.raises(ValueError, match="did you mean 'demo'"):
+        study.scale("dem")
+
+
+# ---- registration
+
+
+def test_claims_are_written_before_the_first_run_and_stay(fake, tmp_path):
+    study = fake.experiment()
+    first = register(study, fake.SCALE, tmp_path, now=NOON)
+    again = register(study, study.scale("full"), tmp_path, now=LATER)
+    written = json.loads((tmp_path / "experiments" / "e99" / "claims.json").read_text())
+    assert written["fingerprint"] == first.fingerprint == again.fingerprint
+    assert written["registered"] == "2026-01-02T12:00:00+00:00" == again.registered
+    assert again.changes == ()
+    assert again.runs == (
+        ("2026-01-02T12:00:00+00:00", "demo", (11, 12, 13)),
+        ("2026-01-03T12:00:00+00:00", "full", (11, 12, 13, 14)),
+    )
+
+
+def test_changed_claims_stand_beside_the_first_and_are_named(fake, tmp_path):
+    study = fake.experiment()
+    register(study, fake.SCALE, tmp_path, now=NOON)
+    before = (tmp_path / "experiments" / "e99" / "claims.json").read_bytes()
+    moved = fake.experiment(claims=(fake.claim(low=0.1), fake.claim(name="new")), checks=())
+    changed = register(moved, fake.SCALE, tmp_path, now=LATER)
+    assert [str(change) for change in changed.changes] == [
+        "claim 'new' was added",
+        "claim 'demonstrations unlock RL' changed in low, statement",
+        "check 'memorised' was removed",
+    ]
+    assert (tmp_path / "experiments" / "e99" / "claims.json").read_bytes() == before
+    assert len(list((tmp_path / "experiments" / "e99").glob("claims-*.json"))) == 1
+    assert registration(study, tmp_path).changes == ()
+
+
+def test_reading_a_registration_writes_nothing(fake, tmp_path):
+    assert registration(fake.experiment(), tmp_path) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_registration_is_named(fake, tmp_path):
+    register(fake.experiment(), fake.SCALE, tmp_path, now=NOON)
+    (tmp_path / "experiments" / "e99" / "claims.json").write_text("{")
+    with pytest.raises(StoreError, match=r"claims\.json is not JSON"):
+        registration(fake.experiment(), tmp_path)
+
+
+# ---- judgement
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high", "outcome"),
+    [
+        ((0.60, 0.62, 0.64), 0.2, None, "supported"),
+        ((0.60, 0.62, 0.64), None, 0.2, "refuted"),
+        ((0.60, 0.62, 0.64), 0.62, None, "inconclusive"),
+        ((-0.01, 0.0, 0.01), -0.05, 0.05, "supported"),
+        ((-0.04, 0.0, 0.04), -0.05, 0.05, "inconclusive"),
+        ((0.10, 0.11, 0.12), -0.05, 0.05, "refuted"),
+        ((0.30, 0.30, 0.30), 0.2, None, "supported"),
+        ((0.20, 0.20, 0.20), 0.2, None, "inconclusive"),
+    ],
+)
+def test_the_outcome_follows_the_interval(values, low, high, outcome):
+    # One claim needs no correction. 95 % intervals: 0.62 +- 0.05, 0 +- 0.025, 0 +- 0.099, 0.11 +- 0.025.
+    (finding,) = judge([claimed(low, high)], [], SEEDS, reading(a=values)).findings
+    assert finding.outcome == outcome
+    assert finding.n == 3
+    assert f"{finding.effect:.3f}" in finding.reason
+
+
+def test_the_effect_is_paired_within_a_seed():
+    # Levels differ by 0.5 between seeds, the difference by 0.02: unpaired, nothing could be said.
+    read = reading(a=(0.30, 0.55, 0.82), b=(0.10, 0.36, 0.60))
+    (finding,) = judge([claimed(0.1, effect=difference(of("a"), of("b")))], [], SEEDS, read).findings
+    assert finding.outcome == "supported"
+    assert [value for _, value in finding.per_seed] == pytest.approx([0.20, 0.19, 0.22])
+
+
+def test_holm_counts_all_claims_of_the_experiment():
+    # p of (1, 2, 3) against 0 is .037; of (3, 3.5, 4) it is t = 3.5 sqrt(3) / .5 = 12.1, p = .0034.
+    weak, strong = claimed(0.0, name="weak"), claimed(0.0, effect=level(of("b")), name="strong")
+    read = reading(a=(1.0, 2.0, 3.0), b=(3.0, 3.5, 4.0))
+    findings = judge([weak, strong], [], SEEDS, read).findings
+    assert [finding.outcome for finding in findings] == ["inconclusive", "supported"]
+    assert findings[1].p_inside == pytest.approx(2 * findings[1].raw_p_inside)
+    assert findings[0].p_inside == pytest.approx(findings[0].raw_p_inside)
+
+
+def test_a_claim_without_results_makes_the_others_no_easier():
+    # p = .037 / 2 = .018 for t of (2, 3, 4): 3 sqrt(3) = 5.2 -> .0176 alone; doubled by the untested claim it is .035.
+    untested, tested = claimed(0.0, effect=level(of("b")), name="untested"), claimed(0.0)
+    read = reading(a=(2.0, 3.0, 4.0), b=(None, None, None))
+    assert judge([tested], [], SEEDS, read).findings[0].outcome == "supported"
+    both = judge([tested, untested], [], SEEDS, read).findings
+    assert [finding.outcome for finding in both] == ["inconclusive", "inconclusive"]
+    assert both[0].p_inside == pytest.approx(2 * both[0].raw_p_inside)
+
+
+def test_a_missing_seed_leaves_a_claim_open_but_shows_what_is_there():
+    (finding,) = judge([claimed(0.2)], [], SEEDS, reading(a=(0.6, None, 0.64))).findings
+    assert finding.outcome == "inconclusive"
+    assert finding.reason == "Not judged: 2 of 3 seeds are in; seed 2 missing."
+    assert finding.effect == pytest.approx(0.62)
+    assert finding.interval is not None
+    assert finding.p_inside is None
+
+
+def test_one_seed_is_never_enough():
+    (finding,) = judge([claimed(0.2)], [], (1,), reading(a=(0.9,))).findings
+    assert finding.outcome == "inconclusive"
+    assert finding.interval is None
+    assert "1 seed has no variance" in finding.reason
+
+
+@pytest.mark.parametrize(
+    ("trained", "holds", "void"),
+    [
+        ((1.0, 0.95, 0.9), True, None),
+        ((1.0, 0.89, 1.0), False, "the check 'trained' failed: accuracy of b (test) is 0.890 in seed 2"),
+        ((1.0, None, 1.0), None, "the check 'trained' is open: accuracy of b (test) is missing in seed 2"),
+        ((0.1, None, 1.0), False, "0.100 in seed 1"),
+    ],
+)
+def test_a_check_voids_every_claim_unless_it_holds_in_every_seed(trained, holds, void):
+    check = Check(name="trained", statement="It trained.", measure=of("b"), low=0.9)
+    judgement = judge([claimed(0.2)], [check], SEEDS, reading(a=(0.6, 0.62, 0.64), b=trained))
+    assert judgement.checks[0].holds is holds
+    (finding,) = judgement.findings
+    if void is None:
+        assert (finding.outcome, judgement.void) == ("supported", None)
+    else:
+        assert finding.outcome == "inconclusive"
+        assert void in judgement.void
+        assert void in finding.reason
+        assert finding.effect == pytest.approx(0.62)
+
+
+def test_a_leak_voids_every_claim():
+    judgement = judge([claimed(0.2)], [], SEEDS, reading(a=(0.6, 0.62, 0.64)), leak="3 problems were seen")
+    assert judgement.void == "3 problems were seen"
+    assert judgement.findings[0].reason == "Void, since 3 problems were seen."
+
+
+def test_findings_carry_the_claim_that_was_judged():
+    claim = claimed(0.2)
+    (finding,) = judge([claim], [], SEEDS, reading(a=(0.6, 0.62, 0.64))).findings
+    assert finding.claim is claim
+    assert replace(finding, outcome="refuted").claim is claim
