@@ -94,7 +94,7 @@ def train(tmp_path: Path) -> Callable[..., Path]:
                 index,
                 parent=parent,
                 workspace=workspace,
-                execution=Execution(device="cpu", **execution),  # type: ignore[arg-type]
+                execution=Execution(**({"device": "cpu"} | execution)),  # type: ignore[arg-type]
                 report=silent,
             )
             parent = workspace / "artifact"

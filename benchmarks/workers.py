@@ -1,0 +1,168 @@
+"""Independent small trainings on a few cores: threads, processes, or both?
+
+The trainings are the first steps of e01's base model, one world each, through ``train_stage`` as the runner calls it.
+Worker processes are spawned like the runner's, and are ready before the clock starts.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import torch
+from rich.table import Table
+
+from benchmarks.side_by_side import machine, show
+from experiments import Scale
+from experiments.e01_demonstrations import arms
+from training import Budget, Execution, Pretrain, Recipe
+from training.execution import silent
+from training.run import ARTIFACT, train_stage
+
+STEPS: Final = 100
+PER_CORE: Final = 1  # trainings
+ROUNDS: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mode:
+    """A way to spread trainings over cores."""
+
+    name: str
+    processes: int
+    threads: int
+    """Of each process."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    """What one training cost, and what came out."""
+
+    cpu_s: float
+    digest: str
+    """Of the weights' file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """All trainings once, in one mode."""
+
+    wall_s: float
+    trained: tuple[Trained, ...]
+
+    @property
+    def cpu_s(self) -> float:
+        """Processor time of all processes and threads."""
+        return sum(one.cpu_s for one in self.trained)
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """Of each training's weights."""
+        return tuple(one.digest for one in self.trained)
+
+
+def modes(cores: int) -> tuple[Mode, ...]:
+    """What is compared; the second is what the runner does."""
+    return (
+        Mode(name="one process, a thread per core", processes=1, threads=cores),
+        Mode(name="a process per core, one thread each", processes=cores, threads=1),
+        Mode(name="a process per core, a thread per core each", processes=cores, threads=cores),
+    )
+
+
+def recipe(world: int, steps: int) -> Recipe:
+    """The first steps of e01's base in a world of its own."""
+    base = arms(world, Scale(name="smoke", seeds=1))["base"]
+    (pretrain,) = base.stages
+    if not isinstance(pretrain, Pretrain):
+        raise TypeError(f"e01's base should be one Pretrain stage, got {pretrain}")
+    return replace(base, stages=(replace(pretrain, budget=Budget(steps=steps)),))
+
+
+def train(world: int, steps: int) -> Trained:
+    """One training in this process."""
+    began = time.process_time()
+    with TemporaryDirectory() as directory:
+        workspace = Path(directory)
+        train_stage(
+            recipe(world, steps),
+            0,
+            parent=None,
+            workspace=workspace,
+            execution=Execution(device="cpu"),
+            report=silent,
+        )
+        weights = (workspace / ARTIFACT / "model.safetensors").read_bytes()
+    return Trained(cpu_s=time.process_time() - began, digest=blake2b(weights, digest_size=16).hexdigest())
+
+
+@contextmanager
+def started(mode: Mode) -> Iterator[Sequence[ProcessPoolExecutor]]:
+    """The mode's processes, each an executor of its own, with everything imported."""
+    with ExitStack() as stack:
+        lanes = [
+            stack.enter_context(
+                ProcessPoolExecutor(
+                    max_workers=1,
+                    mp_context=get_context("spawn"),
+                    initializer=torch.set_num_threads,
+                    initargs=(mode.threads,),
+                )
+            )
+            for _ in range(mode.processes)
+        ]
+        for ready in [lane.submit(train, 0, 2) for lane in lanes]:
+            ready.result()
+        yield lanes
+
+
+def run_round(lanes: Sequence[ProcessPoolExecutor], worlds: Sequence[int]) -> Round:
+    """Every world's training, dealt to the processes in turn."""
+    began = time.perf_counter()
+    futures = [lanes[number % len(lanes)].submit(train, world, STEPS) for number, world in enumerate(worlds)]
+    trained = tuple(future.result() for future in futures)
+    return Round(wall_s=time.perf_counter() - began, trained=trained)
+
+
+def main() -> None:
+    """Print the table."""
+    cores = os.cpu_count() or 1
+    worlds = range(1, PER_CORE * cores + 1)
+    compared = modes(cores)
+    rounds: dict[str, list[Round]] = {mode.name: [] for mode in compared}
+    with ExitStack() as stack:
+        lanes = {mode.name: stack.enter_context(started(mode)) for mode in compared}
+        for _ in range(ROUNDS):
+            for mode in compared:
+                rounds[mode.name].append(run_round(lanes[mode.name], worlds))
+    runner = rounds[compared[1].name]
+    table = Table("", "wall s", "/ runner's (range)", "CPU s", "weights as in the runner's")
+    for mode in compared:
+        table.add_row(mode.name, *cells(rounds[mode.name], runner))
+    show(table, f"python -m benchmarks.workers: {machine()}, {len(worlds)} trainings of {STEPS} steps")
+
+
+def cells(rounds: Sequence[Round], runner: Sequence[Round]) -> tuple[str, ...]:
+    """Medians over rounds, with the range of the ratio, and whether all weights are bit-equal."""
+    ratios = [one.wall_s / other.wall_s for one, other in zip(rounds, runner, strict=True)]
+    equal = all(one.digests == other.digests for one, other in zip(rounds, runner, strict=True))
+    return (
+        f"{median(one.wall_s for one in rounds):.1f}",
+        f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
+        f"{median(one.cpu_s for one in rounds):.1f}",
+        "bit-equal" if equal else "differ",
+    )
+
+
+if __name__ == "__main__":
+    main()
