@@ -13,7 +13,10 @@ from statistics import fmean
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
+from jaxtyping import Bool, Float
 from numpy.typing import NDArray
+from torch import Tensor
 
 from models import Policy, forward_flops, sampling_flops
 from testbeds import Suite
@@ -238,9 +241,15 @@ def _means(rollouts: Rollouts, i: int) -> dict[str, float]:
     return {
         "well_formed": fmean(verdict.well_formed for verdict in verdicts),
         "progress": fmean(verdict.progress for verdict in verdicts),
+        "entropy_sampling_nats": _token_mean(rollouts.completions.entropy_BT[rows], rollouts.completions.mask_BT[rows]),
         "truncated": 1 - fmean(rollouts.completions.finished_B[rows].tolist()),
         "length_tokens": fmean(rollouts.completions.mask_BT[rows].sum(1).tolist()),
     }
+
+
+def _token_mean(value_BT: Float[Tensor, "B T"], mask_BT: Bool[Tensor, "B T"]) -> float:
+    """Mean over sequences of the mean over their tokens."""
+    return float((torch.where(mask_BT, value_BT, 0.0).sum(1) / mask_BT.sum(1)).mean())
 
 
 def _listed_mass(policy: Policy, task: Task, problem: Problem) -> dict[str, float]:

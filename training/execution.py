@@ -14,7 +14,7 @@ class Execution:
     """Device and checkpoint cadence of a run."""
 
     device: Device = "auto"
-    """``auto`` takes an accelerator where there is one."""
+    """``auto`` takes CUDA where there is one, else the CPU."""
     checkpoint_every_s: float = 20.0
     """Seconds between checkpoints: the most work that a kill can cost. 0 writes one after every step."""
 

@@ -48,7 +48,7 @@ class Learner:
         self.declared = declared
         self.parent = parent
         module, optimizer = fabric.setup(policy.decoder, declared.build(policy.decoder))
-        module.mark_forward_method("features")  # what scoring calls; Fabric would run it without its precision
+        module.mark_forward_method("features")  # what scoring calls; a data-parallel strategy must see it
         # Fabric's wrapper passes everything on to the decoder, which its type does not say.
         self.module = cast(Readable, module)
         self.optimizer: torch.optim.Optimizer = optimizer
@@ -57,6 +57,12 @@ class Learner:
     def device(self) -> torch.device:
         """Where the weights are."""
         return self.fabric.device
+
+    @property
+    def exact(self) -> bool:
+        """Whether passes are computed in full float32, so that sampler and trainer must agree."""
+        precision: str = self.fabric.strategy.precision.precision
+        return precision == "32-true"
 
     @cached_property
     def reference(self) -> Policy:
@@ -82,7 +88,8 @@ class Learner:
         self._zero_gradient()
         total = 0.0
         for part in parts:
-            loss = part()
+            with self.fabric.autocast():  # Fabric's own casts cover ``forward`` alone, and scoring calls ``features``
+                loss = part()
             self.fabric.backward(loss)
             total += float(loss.detach())
         norm = self._clip()

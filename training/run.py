@@ -31,9 +31,11 @@ REPORTED = ("reward", "loss")  # what a progress bar shows of a step's metrics
 
 def make_fabric(execution: Execution, precision: Precision) -> Fabric:
     """One device, as asked. Raises ValueError where it is not there."""
-    if execution.device == "cuda" and not torch.cuda.is_available():
+    available = torch.cuda.is_available()
+    if execution.device == "cuda" and not available:
         raise ValueError("device cuda was asked for, and this machine has no usable CUDA device; use cpu or auto")
-    return Fabric(accelerator=execution.device, devices=1, precision=precision)
+    device = "cuda" if available and execution.device != "cpu" else "cpu"
+    return Fabric(accelerator=device, devices=1, precision=precision)
 
 
 def train_stage(  # what is trained, from what, where, how, and who watches

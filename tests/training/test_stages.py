@@ -218,6 +218,18 @@ def test_a_group_of_one_trains_where_the_advantage_allows_it(recipe, train, stag
     assert train(recipe(stages["rl"](1, method=method, group=1))).is_dir()
 
 
+def test_mixed_precision_trains_samples_and_says_how_far_the_two_are_apart(recipe, train, stages):
+    import json
+
+    base = recipe(stages["pretrain"](12), precision="bf16-mixed")
+    full = train(recipe(stages["pretrain"](12)))
+    assert 0 < furthest(weights(train(base)), weights(full)) < 0.1
+    artifact = train(base.then(stages["rl"](2, method=GRPO)))
+    rows = [json.loads(row) for row in (artifact / "metrics.jsonl").read_text().splitlines()]
+    assert all(0 < row["sampler_gap_nats"] < 0.5 for row in rows)
+    assert all(tensor.dtype == torch.float32 for tensor in weights(artifact).values())
+
+
 def test_a_kl_term_without_a_parent_is_refused(recipe, train, stages):
     with pytest.raises(ValueError, match="needs a parent policy.*use kl=None"):
         train(recipe(stages["rl"](1, method=GRPO)))
