@@ -1,4 +1,4 @@
-"""Our decoder against transformers' ``LlamaForCausalLM``: one artifact directory, the same weights, one thread, float32.
+"""Our decoder against transformers' ``LlamaForCausalLM``: one artifact directory, one thread, float32.
 
 The peer gets every convenience that costs no correctness: it trains and scores without an attention mask (right-padded
 causal rows need none), and ``generate`` need not report log-probabilities and entropies, which ours always does.
@@ -44,7 +44,7 @@ class Pair:
 
 
 def load_pair(size: str) -> Pair:
-    """A new policy of this size, and what transformers reads from its artifact directory."""
+    """A new policy of this size, and what transformers reads from its artifact directory, ready for evaluation."""
     ours = new_policy(size)
     with TemporaryDirectory() as directory:
         ours.save(Path(directory))
@@ -113,7 +113,7 @@ def step(loss: Callable[[], Tensor], optimizer: torch.optim.Optimizer, *, amount
 
     def contender() -> float:
         optimizer.zero_grad()
-        loss().backward()
+        torch.autograd.backward(loss())
         optimizer.step()
         return amount
 
@@ -122,7 +122,7 @@ def step(loss: Callable[[], Tensor], optimizer: torch.optim.Optimizer, *, amount
 
 def sampling_contest(pair: Pair) -> Contest:
     """Sampling at temperature 1 with a cache of keys and values, from prompts of unequal lengths; in sampled tokens."""
-    ours, peer = pair.ours, pair.peer.eval()
+    ours, peer = pair.ours, pair.peer
     asked = prompts()
     lane_B = lanes("benchmarks", "rollouts", rows=PROMPTS, columns=GROUP).reshape(-1)
     width = max(map(len, asked))
@@ -144,7 +144,7 @@ def sampling_contest(pair: Pair) -> Contest:
 
 def scoring_contest(pair: Pair) -> Contest:
     """Log-probabilities of given completions, from lists of token ids to one number a row; in tokens read."""
-    ours, peer = pair.ours, pair.peer.eval()
+    ours, peer = pair.ours, pair.peer
     asked = prompts()
     answers = token_rows("completions", len(asked), shortest=4, longest=NEW_TOKENS)
     tokens = sum(map(len, asked)) + sum(map(len, answers))
@@ -219,7 +219,7 @@ def large_product() -> Contender:
 def main() -> None:
     """Print the two tables."""
     torch.set_num_threads(1)
-    logging.disable_progress_bar()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers does not annotate it
     speeds = Table("", "size", "ours", "transformers", "ours, wall", "transf., wall", "ours / transf. (range)")
     shares = Table("training step", "GFLOP/s", "its products alone", f"{LARGE} x {LARGE}", "step / products (range)")
     best = rate(large_product())

@@ -80,12 +80,11 @@ def machine() -> str:
     return f"{os.cpu_count()} cores, torch {version('torch')}, {torch.backends.cpu.get_cpu_capability()}"
 
 
-def show(table: Table, *notes: str) -> None:
-    """Print a table and the lines below it."""
+def show(*parts: Table | str) -> None:
+    """Print tables and lines of text."""
     console = Console(width=WIDTH)
-    console.print(table)
-    for note in notes:
-        console.print(note, highlight=False)
+    for part in parts:
+        console.print(part, highlight=False)
 
 
 def _calls(contender: Contender) -> int:
