@@ -66,7 +66,7 @@ class Decoding:
         kept_NV = torch.ones_like(sorted_NV, dtype=torch.bool)
         if self.top_k is not None:
             kept_NV[..., self.top_k :] = False
-        if self.top_p is not None:
+        if self.top_p is not None and self.top_p < 1:  # at 1, rounding of the running sum would drop the tail
             probability_NV = sorted_NV.masked_fill(~kept_NV, -torch.inf).softmax(-1)
             before_NV = probability_NV.cumsum(-1) - probability_NV
             kept_NV &= before_NV < self.top_p  # the token that reaches top_p is kept, the ones after it are not

@@ -12,6 +12,7 @@ from testbeds.core import (
     TraceStyle,
     Verdict,
 )
+from testbeds.demonstrations import demonstration
 from testbeds.identity import canonical, fingerprint
 from testbeds.mixture import Mixture
 from testbeds.streams import stream
@@ -33,6 +34,7 @@ __all__ = [
     "TraceStyle",
     "Verdict",
     "canonical",
+    "demonstration",
     "fingerprint",
     "stream",
 ]

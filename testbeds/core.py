@@ -30,6 +30,14 @@ class Problem:
     """What the verifier needs and the policy must not see: a frozen dataclass of the testbed."""
     features: Mapping[str, int | float] = field(default_factory=dict)
     """Measured difficulty, such as depth or number of solutions."""
+    family: str = ""
+    """Coarser canonical form, by which the problem is dealt to splits: problems of one family give each other away (the
+    same puzzle under another rule set), so they never stand on two sides. Empty: the key."""
+
+    @property
+    def cut(self) -> str:
+        """The string by which the problem is dealt to splits."""
+        return self.family or self.key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

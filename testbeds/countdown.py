@@ -68,7 +68,8 @@ class Countdown:
 
     The numbers are drawn uniformly from ``values`` with replacement (again, while they reach nothing), then the target
     uniformly from the targets in range that these numbers reach. The key sorts the numbers and names the rules, not
-    the form of the answer: the same puzzle asked for as an expression and as a chain is one problem.
+    the form of the answer: the same puzzle asked for as an expression and as a chain is one problem. The family leaves
+    out the rules, too: a puzzle under other operators is dealt to the same split, since one answer may serve both.
     """
 
     revision: ClassVar[int] = 1
@@ -204,16 +205,20 @@ class Countdown:
         low, high = self.values
         for numbers in combinations_with_replacement(range(low, high + 1), self.numbers):
             for target, count in countdown_search.reachable(numbers, self.rules, *self.target):
-                yield self._problem(numbers, target, count)
+                # In an order of its own, as drawn problems are: sorted prompts would be another distribution.
+                shuffled = stream("countdown order", target, *numbers).permutation(numbers)
+                yield self._problem(tuple(shuffled.tolist()), target, count)
 
     def _problem(self, numbers: tuple[int, ...], target: int, solutions: int) -> Problem:
         ordered = tuple(sorted(numbers))
+        puzzle = f"{target}<-{','.join(map(str, ordered))}"
         features: dict[str, int | float] = {"numbers": self.numbers, "target": target, "solutions": solutions}
         if self.numbers <= MOST_CHAINED:
             features["chains"] = countdown_chains.chain_counts(ordered, self.rules, *self.target)[target]
         return Problem(
             prompt=f"{target}:{','.join(map(str, numbers))}>",
-            key=f"countdown:{_rules_text(self.rules)};{target}<-{','.join(map(str, ordered))}",
+            key=f"countdown:{_rules_text(self.rules)};{puzzle}",
+            family=f"countdown:{puzzle}",
             certificate=CountdownCertificate(
                 numbers=ordered, target=target, witness=_witness(ordered, self.rules, target)
             ),

@@ -16,9 +16,9 @@ from typing import BinaryIO, Literal, TypedDict, get_args
 
 from testbeds.census import Census
 from testbeds.core import EXPLICIT, Problem, Task, TraceStyle
+from testbeds.demonstrations import demonstration
 from testbeds.identity import canonical, qualified_name
 from testbeds.mixture import Component, Mixture
-from testbeds.streams import stream
 from testbeds.suites import Suite
 
 Format = Literal["jsonl", "parquet"]
@@ -63,7 +63,7 @@ def write_suite(
     """Writes ``suite.distinct(split, n)`` for each ``split: n`` of ``counts`` to ``path``; returns the manifest.
 
     The manifest is also written to ``path`` + ``.manifest.json``. The format follows the file's ending unless given.
-    A demonstration's randomness is keyed by the suite's seed and the problem.
+    Traces are those of ``demonstration``, as in training.
 
     Raises:
         ValueError: for a split that does not exist or holds fewer problems, or a style that the task cannot write.
@@ -94,8 +94,7 @@ def _rows(suite: Suite, counts: Mapping[str, int], style: TraceStyle, census: Ce
     manner = style.granularity if style.group == 1 else f"{style.granularity}/{style.group}"
     for split, count in counts.items():
         for index, problem in enumerate(suite.each_distinct(split, count)):
-            rng = stream("demonstration", suite.seed, problem.key)
-            trace = suite.task.demonstrate(problem, style, rng)
+            trace = demonstration(suite.task, problem, style)
             task, certificate = _component(suite.task, problem)
             census.add(split, problem)
             yield Row(

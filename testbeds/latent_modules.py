@@ -53,6 +53,7 @@ class LatentModules:
 
     The floor is the success probability of the best constant answer, blind to the whole prompt: inputs and programs
     are uniform. The key is the prompt with the identity of its world; no two different prompts count as the same.
+    Worlds of one seed, alphabet and width may share modules, so a prompt's family spans them all.
     """
 
     revision: ClassVar[int] = 1
@@ -204,7 +205,8 @@ class LatentModules:
         routes_N = np.array([module.kind == "routing" for module in drawn.modules])
         routed_P = routes_N[program_PL].sum(axis=1)
         idle_P = (np.diff(state_PL, axis=1) == 0).sum(axis=1)
-        names, texts, world = self.names, drawn.state_texts, f"latent:{self._world.identity}:"
+        names, texts = self.names, drawn.state_texts
+        world, relatives = f"latent:{self._world.identity}:", f"latent:{self._world.family}:"
         problems = []
         for program, states, distinct, routed, idle in zip(
             program_PL.tolist(), state_PL.tolist(), distinct_P.tolist(), routed_P.tolist(), idle_P.tolist(), strict=True
@@ -215,6 +217,7 @@ class LatentModules:
                 Problem(
                     prompt=question + " >",
                     key=world + question,
+                    family=relatives + question,
                     certificate=chain,
                     features={
                         "depth": self.depth,

@@ -96,7 +96,12 @@ class World:
         """The world's part of a problem's key: equal for worlds that agree about all that they both have."""
         alone = self.permutations == self.modules
         kinds = "" if alone else f"/{self.permutations}p{self.maps}n{self.binaries}b{self.routings}r"
-        return f"{self.seed}/{self.alphabet}^{self.width}{kinds}"
+        return self.family + kinds
+
+    @property
+    def family(self) -> str:
+        """What worlds that may share modules have in common."""
+        return f"{self.seed}/{self.alphabet}^{self.width}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

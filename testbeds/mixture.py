@@ -111,7 +111,11 @@ class Mixture:
         if not isinstance(certificate, Component):
             raise TypeError(f"the problem {problem.prompt!r} is not of a mixture: its certificate is {certificate!r}")
         inner = Problem(
-            prompt=problem.prompt, key=problem.key, certificate=certificate.certificate, features=problem.features
+            prompt=problem.prompt,
+            key=problem.key,
+            certificate=certificate.certificate,
+            features=problem.features,
+            family=problem.family,
         )
         return self.tasks[certificate.index], inner
 
@@ -127,6 +131,7 @@ def _wrapped(problem: Problem, index: int) -> Problem:
     return Problem(
         prompt=problem.prompt,
         key=problem.key,
+        family=problem.family,
         certificate=Component(index=index, certificate=problem.certificate),
         features=problem.features,
     )

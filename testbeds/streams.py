@@ -49,10 +49,11 @@ def unit_interval(*key: KeyPart) -> float:
     return (int.from_bytes(key_bytes(*key, size=8), "little") >> 11) * 2.0**-53
 
 
-def lanes(*key: KeyPart, rows: int, columns: int) -> NDArray[np.int64]:
+def lanes(*key: KeyPart, rows: int, columns: int, first: int = 0) -> NDArray[np.int64]:
     """One 63-bit integer per (row, column), shape (rows, columns): a key for each rollout of a batch.
 
-    Lane (p, g) depends on the key, p and g alone: asking for more rows or columns leaves the others as they were.
+    Lane (p, g) depends on the key, p and g alone: asking for more rows or columns leaves the others as they were. Rows
+    are counted from ``first``, so that a long table can be taken in parts.
     """
-    columns_of_row = [stream(*key, row).integers(0, 2**63, size=columns) for row in range(rows)]
+    columns_of_row = [stream(*key, row).integers(0, 2**63, size=columns) for row in range(first, first + rows)]
     return np.stack(columns_of_row) if columns_of_row else np.zeros((0, columns), dtype=np.int64)

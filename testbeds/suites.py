@@ -1,10 +1,10 @@
 """Suites: a task cut into splits that cannot overlap, with random access to its problems.
 
-A problem's split depends on its key and on ``Splits`` alone, never on the suite's seed: two suites that share their
-``Splits`` can never leak into each other, whatever their seeds and tasks. Problem ``i`` of a stream is a pure
-function of (task, splits, suite seed, split, key of the stream, i): any worker can ask for any problem in any order,
-and nothing needs saving to resume. The task is no part of the key that names the random numbers: tasks that draw alike
-and differ in what counts as an answer see the same problems, so arms that compare them are paired.
+A problem's split depends on its family (see ``Problem``) and on ``Splits`` alone, never on the suite's seed: two suites
+that share their ``Splits`` can never leak into each other, whatever their seeds and tasks. Problem ``i`` of a stream is
+a pure function of (task, splits, suite seed, split, key of the stream, i): any worker can ask for any problem in any
+order, and nothing needs saving to resume. The task is no part of the key that names the random numbers: tasks that draw
+alike and differ in what counts as an answer see the same problems, so arms that compare them are paired.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Splits:
         for name, holds in self.held_out:
             if holds(problem):
                 return name
-        position = unit_interval("split", self.salt, problem.key)
+        position = unit_interval("split", self.salt, problem.cut)
         for name, share in self.fractions[:-1]:
             position -= share
             if position < 0:

@@ -1,8 +1,8 @@
 """What data a stage or an evaluation really used, and whether two of them share a problem.
 
-Every artifact holds ``keys.npy``: the sorted 64-bit hashes of the canonical keys of all problems that went through it,
-collected while it ran. Overlap is counted on these, not argued from seeds. (Two different keys share a hash with
-probability 2^-64: about 1e-9 for a hundred thousand problems against a hundred thousand.)
+Every artifact holds ``keys.npy``: the sorted 63-bit hashes of the families of all problems that went through it (see
+``Problem.cut``), collected while it ran. Overlap is counted on these, not argued from seeds. (Two different families
+share a hash with probability 2^-63: about 1e-9 for a hundred thousand problems against a hundred thousand.)
 """
 
 from __future__ import annotations

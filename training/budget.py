@@ -20,7 +20,8 @@ class Budget:
     steps: int | None = None
     """Optimizer steps (in RL: rollout batches)."""
     tokens: int | None = None
-    """Tokens of the training batches without padding, prompt and completion."""
+    """Tokens of the training batches without padding, prompt and completion; in RL of all rollouts, also of those that
+    carry no gradient and cost no FLOPs of training: a batch without signal still uses the budget up."""
     flops: int | None = None
     """Training and sampling FLOPs of the stage, exact (see ``models.flops``); evaluation excluded."""
 
@@ -29,8 +30,8 @@ class Budget:
         if len(given) != 1:
             raise ValueError(f"a Budget has exactly one limit (steps, tokens or flops), got {given or 'none'}")
         for name, limit in given.items():
-            if limit < 1:
-                raise ValueError(f"Budget.{name} must be at least 1, got {limit}")
+            if not isinstance(limit, int) or limit < 1:
+                raise ValueError(f"Budget.{name} must be a whole number of at least 1, got {limit}")
 
     @property
     def limit(self) -> int:

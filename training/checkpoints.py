@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import time
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -27,29 +29,58 @@ METRICS = "metrics.jsonl"
 class Checkpoints:
     """The checkpoint and the metrics log of one stage in its workspace."""
 
-    def __init__(self, *, workspace: Path, every_s: float) -> None:
+    def __init__(self, *, workspace: Path, identity: str, every_s: float) -> None:
+        """Checkpoints in ``workspace``, of the stage that ``identity`` names, every so many seconds."""
         self.path = workspace / CHECKPOINT
         self.log_path = workspace / METRICS
+        self.identity = identity
         self.every_s = every_s
         self.keys = KeyLog()
         self._rows: list[str] = []
         self._saved_at = time.monotonic()
 
     def resume(self, learner: Learner) -> Ledger:
-        """Restore the newest checkpoint into the learner; a new ledger where there is none."""
-        if not self.path.exists():
+        """Restore the newest checkpoint into the learner; a new ledger where there is none that can be used.
+
+        What cannot be used is a checkpoint that does not load, is of another stage, or is ahead of its metrics log.
+        The stage then starts anew, with a warning: only time is lost, since results are functions of the recipe.
+        """
+        state = self._usable(learner)
+        if state is None:
             self.log_path.write_text("")
             return Ledger()
-        state: dict[str, Any] = {"model": learner.module, "optimizer": learner.optimizer}
-        rest = learner.fabric.load(self.path, state, weights_only=True)
+        learner.policy.decoder.load_state_dict(state["model"])
+        learner.optimizer.load_state_dict(state["optimizer"])
         with self.log_path.open("r+b") as log:
-            log.truncate(rest["metrics_bytes"])
-        self.keys = KeyLog(rest["keys"].numpy())
-        return Ledger.from_json(json.loads(rest["ledger"]))
+            log.truncate(state["metrics_bytes"])
+        self.keys = KeyLog(state["keys"].numpy())
+        return Ledger.from_json(json.loads(state["ledger"]))
+
+    def _usable(self, learner: Learner) -> dict[str, Any] | None:
+        if not self.path.exists():
+            return None
+        try:
+            state: dict[str, Any] = learner.fabric.load(self.path, weights_only=True)
+        except (RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError) as damage:
+            flaw: str | None = f"does not load ({damage})"
+        else:
+            flaw = self._flaw(state)
+        if flaw is None:
+            return state
+        warnings.warn(f"{self.path} {flaw}; the stage starts anew", stacklevel=3)
+        return None
+
+    def _flaw(self, state: Mapping[str, Any]) -> str | None:
+        if state.get("identity") != self.identity:
+            return "is of another stage"
+        written = self.log_path.stat().st_size if self.log_path.exists() else 0
+        if written < state["metrics_bytes"]:
+            return f"is ahead of {METRICS}, which has {written} of {state['metrics_bytes']} bytes"
+        return None
 
     def log(self, row: Mapping[str, int | float], keys: Iterable[str]) -> None:
         """Keep one row of metrics and the problems of its step; they reach the disk with the next checkpoint."""
-        self._rows.append(json.dumps(row))
+        self._rows.append(json.dumps(row, allow_nan=False))
         self.keys.add(keys)
 
     def save_if_due(self, learner: Learner, ledger: Ledger) -> None:
@@ -66,6 +97,7 @@ class Checkpoints:
             metrics_bytes = log.tell()
         self._rows = []
         state = {
+            "identity": self.identity,
             "model": learner.module,
             "optimizer": learner.optimizer,
             "ledger": json.dumps(ledger.to_json()),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from statistics import fmean
 from typing import Any, ClassVar
 
@@ -19,10 +20,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from models import Policy, forward_flops, sampling_flops
-from testbeds import Suite
+from testbeds import Suite, demonstration
 from testbeds.core import IMPLICIT, Problem, Task, TraceStyle, Verdict
 from testbeds.identity import fingerprint
-from testbeds.streams import lanes, stream
+from testbeds.streams import lanes
 from training.ledger import Spent
 from training.metrics import above_floor, floor_at_k, mixed_share, mixed_share_at, pass_at_k
 from training.rewards import Exact, Verifier
@@ -65,12 +66,14 @@ class Evaluation:
     """Sampled completions per problem."""
     temperature: float = 1.0
     passes: tuple[int, ...] = (4,)
-    """Each k of pass@k; at most ``samples``."""
+    """Each k of pass@k; at most ``samples``. Its floor is that of k independent guesses (see ``floor_at_k``)."""
     band: str | None = None
     """Feature by which results are also reported, such as ``depth``."""
     styles: tuple[TraceStyle, ...] = ()
     """Trace styles whose exact probability is measured, for the demonstration of each problem."""
     verifier: Verifier = Exact()
+    most_answers: int = 2000
+    """A problem with more correct answers than this is not listed; then ``correct_mass`` is not reported at all."""
     seen: bool = False
     """Whether the problems are meant to be training data: a check of memorisation, exempt from the overlap proof."""
 
@@ -85,6 +88,8 @@ class Evaluation:
             raise ValueError(
                 f"Evaluation.temperature must be positive, got {self.temperature}; greedy is always measured"
             )
+        if len({_style_name(style) for style in self.styles}) < len(self.styles):
+            raise ValueError(f"Evaluation.styles holds a style twice: {self.styles}")
         for k in self.passes:
             if not 1 <= k <= self.samples:
                 raise ValueError(f"Evaluation.passes holds {k}, which must be between 1 and samples={self.samples}")
@@ -124,12 +129,51 @@ class _Node:
     policy: str
 
 
-def measure(
-    policy: Policy, task: Task, problems: Sequence[Problem], evaluation: Evaluation, *, key: tuple[int, ...] = ()
+def check_fits(evaluation: Evaluation, policy: Policy, sets: Sequence[tuple[Task, Sequence[Problem]]]) -> None:
+    """Nothing, if the evaluation can be made of this policy; all is checked before anything is sampled.
+
+    Raises:
+        ValueError: for a band that is no feature, or a prompt that leaves no room for the completion budget.
+    """
+    context = policy.decoder.architecture.context
+    for _, problems in sets:
+        for problem in problems:
+            if evaluation.band is not None and evaluation.band not in problem.features:
+                raise ValueError(
+                    f"Evaluation.band={evaluation.band!r} is not a feature of {problem.prompt!r}, which has"
+                    f" {sorted(problem.features)}"
+                )
+            needed = len(policy.tokenizer.encode(problem.prompt)) + evaluation.max_new_tokens
+            if needed > context:
+                raise ValueError(
+                    f"{problem.prompt!r} and max_new_tokens={evaluation.max_new_tokens} need a context of {needed}"
+                    f" tokens, and the policy has {context}; lower max_new_tokens or raise Transformer.context"
+                )
+
+
+def measure(  # a batch and its place in the evaluation
+    policy: Policy,
+    task: Task,
+    problems: Sequence[Problem],
+    evaluation: Evaluation,
+    *,
+    number: int = 0,
+    start: int = 0,
 ) -> list[Measured]:
-    """All measurements on a few problems of one task; ``key`` names the batch for its sampling noise."""
-    greedy = _roll_out(policy, task, problems, evaluation, key=key, samples=1, greedy=True)
-    sampled = _roll_out(policy, task, problems, evaluation, key=key, samples=evaluation.samples, greedy=False)
+    """All measurements on problems ``start`` and following of problem set ``number``, which key their noise."""
+    greedy, sampled = (
+        roll_out(
+            policy,
+            task,
+            problems,
+            lanes_PG=lanes("evaluation", evaluation.seed, number, rows=len(problems), columns=columns, first=start),
+            verifier=evaluation.verifier,
+            max_new_tokens=evaluation.max_new_tokens,
+            temperature=evaluation.temperature,
+            greedy=is_greedy,
+        )
+        for columns, is_greedy in ((1, True), (evaluation.samples, False))
+    )
     entropy_PG = _entropies(policy, sampled)
     return [
         Measured(
@@ -137,14 +181,14 @@ def measure(
             floor=task.floor(problem),
             correct=tuple(verdict.correct for verdict in _of(sampled, i)),
             greedy_correct=greedy.verdicts[i].correct,
-            rates=_listed_mass(policy, task, problem),
+            rates=_listed_mass(policy, task, problem, evaluation),
             means={
                 **_means(sampled, i),
                 "entropy_nats": float(np.mean(entropy_PG[i])),
                 **_demonstration_mass(policy, task, problem, evaluation),
             },
             row=_row(task, problem, sampled, greedy, i) | {"reference": _reference(task, problem, evaluation)},
-            spent=_spent(policy, sampled, i) + _spent(policy, greedy, i),
+            spent=_spent(policy, sampled, i, scored=True) + _spent(policy, greedy, i, scored=False),
         )
         for i, problem in enumerate(problems)
     ]
@@ -174,8 +218,9 @@ def _summary(measured: Sequence[Measured], evaluation: Evaluation) -> dict[str, 
         _add_rate(metrics, name, fmean(one.rates[name] for one in measured), floor)
     for name in measured[0].means:
         metrics[name] = fmean(one.means[name] for one in measured)
-    lucky = fmean(mixed_share_at(one.floor, len(one.correct)) for one in measured)
-    _add_rate(metrics, "mixed_groups", mixed_share([one.correct for one in measured]), lucky)
+    metrics["mixed_groups"] = mixed_share([one.correct for one in measured])
+    metrics["mixed_groups_floor"] = fmean(mixed_share_at(one.floor, len(one.correct)) for one in measured)
+    metrics["mixed_groups_excess"] = metrics["mixed_groups"] - metrics["mixed_groups_floor"]
     return metrics
 
 
@@ -185,28 +230,6 @@ def _add_rate(metrics: dict[str, int | float], name: str, rate: float, floor: fl
     metrics[f"{name}_floor"] = floor
     if floor < 1:
         metrics[f"{name}_corrected"] = above_floor(rate, floor)
-
-
-def _roll_out(  # noqa: PLR0913  # private: two calls that differ in the last three arguments
-    policy: Policy,
-    task: Task,
-    problems: Sequence[Problem],
-    evaluation: Evaluation,
-    *,
-    key: tuple[int, ...],
-    samples: int,
-    greedy: bool,
-) -> Rollouts:
-    return roll_out(
-        policy,
-        task,
-        problems,
-        lanes_PG=lanes("evaluation", evaluation.seed, *key, rows=len(problems), columns=samples),
-        verifier=evaluation.verifier,
-        max_new_tokens=evaluation.max_new_tokens,
-        temperature=evaluation.temperature,
-        greedy=greedy,
-    )
 
 
 def problems_per_batch(evaluation: Evaluation) -> int:
@@ -226,12 +249,13 @@ def _entropies(policy: Policy, rollouts: Rollouts) -> NDArray[np.float32]:
     return mean_PG
 
 
-def _spent(policy: Policy, rollouts: Rollouts, i: int) -> Spent:
+def _spent(policy: Policy, rollouts: Rollouts, i: int, *, scored: bool) -> Spent:
     lengths = [len(ids) for ids in rollouts.row_completions[i * rollouts.group : (i + 1) * rollouts.group]]
     prompts = [len(rollouts.prompts[i])] * rollouts.group
     model, vocabulary = policy.decoder.architecture, policy.tokenizer.size
-    scored = [prompt + length for prompt, length in zip(prompts, lengths, strict=True)]
-    flops = sampling_flops(model, vocabulary, prompts, lengths) + forward_flops(model, vocabulary, scored)
+    flops = sampling_flops(model, vocabulary, prompts, lengths)
+    if scored:
+        flops += forward_flops(model, vocabulary, [p + n for p, n in zip(prompts, lengths, strict=True)])
     return Spent(tokens=sum(lengths), flops=flops)
 
 
@@ -252,38 +276,45 @@ def _token_mean(value_BT: Float[Tensor, "B T"], mask_BT: Bool[Tensor, "B T"]) ->
     return float((torch.where(mask_BT, value_BT, 0.0).sum(1) / mask_BT.sum(1)).mean())
 
 
-def _listed_mass(policy: Policy, task: Task, problem: Problem) -> dict[str, float]:
-    """Exact probability, at temperature 1, of all correct completions: nothing where they cannot be listed."""
+def _listed_mass(policy: Policy, task: Task, problem: Problem, evaluation: Evaluation) -> dict[str, float]:
+    """Exact probability of all correct completions within the token budget; nothing where they are not listed."""
     solutions = task.solutions(problem)
     if solutions is None:
         return {}
-    return {"correct_mass": _mass(policy, problem, list(solutions))}
+    texts = list(islice(solutions, evaluation.most_answers + 1))
+    if len(texts) > evaluation.most_answers:
+        return {}
+    return {"correct_mass": _mass(policy, problem, texts, evaluation)}
 
 
 def _demonstration_mass(policy: Policy, task: Task, problem: Problem, evaluation: Evaluation) -> dict[str, float]:
     """Exact probability of the problem's demonstration in each declared style, at temperature 1."""
     return {
-        f"{style.granularity}_demonstration_mass": _mass(policy, problem, [_shown(task, problem, style)])
+        f"{_style_name(style)}_demonstration_mass": _mass(
+            policy, problem, [demonstration(task, problem, style).text], evaluation
+        )
         for style in evaluation.styles
     }
 
 
 def _reference(task: Task, problem: Problem, evaluation: Evaluation) -> str:
     """A right completion for the reader: in the first declared style, else the answer alone."""
-    return _shown(task, problem, evaluation.styles[0] if evaluation.styles else IMPLICIT)
+    return demonstration(task, problem, evaluation.styles[0] if evaluation.styles else IMPLICIT).text
 
 
-def _shown(task: Task, problem: Problem, style: TraceStyle) -> str:
-    return task.demonstrate(problem, style, stream("evaluated demonstration", problem.key)).text
+def _style_name(style: TraceStyle) -> str:
+    return style.granularity if style.group == 1 else f"{style.granularity}{style.group}"
 
 
-def _mass(policy: Policy, problem: Problem, texts: Sequence[str]) -> float:
-    if not texts:
-        return 0.0
+def _mass(policy: Policy, problem: Problem, texts: Sequence[str], evaluation: Evaluation) -> float:
+    """Total probability, at temperature 1, of these completions; one that is over the token budget counts 0."""
     tokenizer = policy.tokenizer
     prompt = tokenizer.encode(problem.prompt)
     completions = [[*ids, tokenizer.eos] for ids in tokenizer.encode_many(texts)]
-    scored = policy.score([prompt] * len(completions), completions)
+    possible = [completion for completion in completions if len(completion) <= evaluation.max_new_tokens]
+    if not possible:
+        return 0.0
+    scored = policy.score([prompt] * len(possible), possible)
     return float(scored.logp_BC.double().sum(1).exp().sum())
 
 

@@ -8,6 +8,7 @@ that of the forward KL(ref || pi). ``tests/training/test_kl.py`` enumerates all 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -28,7 +29,9 @@ def kl_estimate(
         return gap_BT
     if estimator == "k2":
         return gap_BT.square() / 2
-    return (-gap_BT).clamp(-EXPONENT_BOUND, EXPONENT_BOUND).exp() - 1 + gap_BT
+    # Bounded as a whole: a bound on the exponent alone would leave a gradient of the wrong sign beyond it.
+    bounded_BT = gap_BT.clamp(-EXPONENT_BOUND, EXPONENT_BOUND)
+    return (-bounded_BT).exp() - 1 + bounded_BT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +44,17 @@ class KL:
     estimator: Estimator = "k1"
     placement: Literal["reward", "loss"] = "reward"
     """``reward``: R - beta sum_t k(y_t), detached; ``loss``: + beta k(y_t) per token, aggregated like the loss."""
+    weighted: bool = False
+    """In the loss: multiply k by the detached importance ratio, which keeps its gradient right when several updates are
+    made per rollout batch. Published GRPO does not."""
 
     def __post_init__(self) -> None:
-        if self.coefficient <= 0:
-            raise ValueError(f"KL.coefficient must be positive, got {self.coefficient}; use kl=None for no penalty")
+        if not 0 < self.coefficient < math.inf:
+            raise ValueError(
+                f"KL.coefficient must be positive and finite, got {self.coefficient}; use kl=None for no penalty"
+            )
+        if self.weighted and self.placement == "reward":
+            raise ValueError("KL.weighted is about the loss; in the reward the policy loss's own ratio does it")
         if self.estimator not in ("k1", "k2", "k3"):
             raise ValueError(f"KL.estimator must be k1, k2 or k3, got {self.estimator!r}")
         if self.placement not in ("reward", "loss"):

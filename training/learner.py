@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -81,6 +82,9 @@ class Learner:
         Args:
             parts: Each computes the loss of one micro-batch; none means a step on a zero gradient.
             fraction: Share of the budget spent after this step, for the schedule.
+
+        Raises:
+            FloatingPointError: where loss or gradient is not finite; the weights are left as they were.
         """
         rate = self.declared.rate * self.declared.schedule(fraction)
         for group in self.optimizer.param_groups:
@@ -93,6 +97,11 @@ class Learner:
             self.fabric.backward(loss)
             total += float(loss.detach())
         norm = self._clip()
+        if not (math.isfinite(total) and math.isfinite(norm)):
+            raise FloatingPointError(
+                f"the loss is {total} and the gradient norm {norm}: training has diverged;"
+                f" lower AdamW.rate (now {rate}) or clip the gradient"
+            )
         self.optimizer.step()
         return Update(loss=total, gradient_norm=norm, rate=rate)
 

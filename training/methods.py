@@ -40,6 +40,12 @@ class PolicyGradient:
                 f"PolicyGradient.entropy_bonus must be at least 0, got {self.entropy_bonus};"
                 " a negative bonus would reward collapse"
             )
+        if isinstance(self.advantage, GroupNormalised) and self.kl is not None and self.kl.placement == "reward":
+            raise ValueError(
+                "GroupNormalised divides by the group's deviation, so in a group with equal outcomes the KL in the"
+                " reward would be the whole advantage, however small its coefficient; put the KL in the loss, or use"
+                " LeaveOneOut"
+            )
 
 
 REINFORCE: Final = PolicyGradient(advantage=RewardItself(), loss=Score(), aggregation=SequenceMeanTokenSum())

@@ -29,7 +29,11 @@ def above_floor(rate: float, floor: float) -> float:
 
 
 def floor_at_k(floor: float, k: int) -> float:
-    """pass@k of k independent blind guesses: ``1 - (1 - floor)^k``."""
+    """Most that k independent blind guesses reach: ``1 - (1 - floor)^k``.
+
+    Exact where all answers are equally likely. Elsewhere no blind policy gets that far, since its best guess repeats
+    itself, so a rate corrected by this floor is too low rather than too high.
+    """
     return 1 - (1 - floor) ** k
 
 

@@ -111,12 +111,16 @@ class AdamW:
     """Largest global gradient norm; None leaves gradients alone."""
 
     def __post_init__(self) -> None:
-        if self.rate <= 0:
-            raise ValueError(f"AdamW.rate must be positive, got {self.rate}")
-        if self.weight_decay < 0:
-            raise ValueError(f"AdamW.weight_decay must be at least 0, got {self.weight_decay}")
-        if self.clip_norm is not None and self.clip_norm <= 0:
+        if not 0 < self.rate < math.inf:
+            raise ValueError(f"AdamW.rate must be positive and finite, got {self.rate}")
+        if not 0 <= self.weight_decay < math.inf:
+            raise ValueError(f"AdamW.weight_decay must be at least 0 and finite, got {self.weight_decay}")
+        if self.clip_norm is not None and not self.clip_norm > 0:
             raise ValueError(f"AdamW.clip_norm must be positive, or None for no clipping, got {self.clip_norm}")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"AdamW.betas must be in [0, 1), got {self.betas}")
+        if not 0 < self.epsilon < math.inf:
+            raise ValueError(f"AdamW.epsilon must be positive and finite, got {self.epsilon}")
 
     def build(self, module: nn.Module) -> torch.optim.AdamW:
         """The running optimizer over the module's parameters; a tied matrix is one parameter."""

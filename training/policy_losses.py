@@ -72,14 +72,13 @@ def importance_ratio(batch: TokenBatch) -> Float[Tensor, "B T"]:
     return log_ratio_BT.clamp(-LOG_RATIO_BOUND, LOG_RATIO_BOUND).exp()
 
 
-def clip_fraction(batch: TokenBatch, loss: ClippedRatio) -> float:
-    """Share of trained tokens whose gradient the clip silences: r > 1+high at A > 0, r < 1-low at A < 0."""
+def clipped_tokens(batch: TokenBatch, loss: ClippedRatio) -> int:
+    """Number of trained tokens whose gradient the clip silences: r > 1+high at A > 0, r < 1-low at A < 0."""
     ratio_BT = importance_ratio(batch).detach()
-    advantage_BT = batch.need("advantage_BT", "the clip fraction")
+    advantage_BT = batch.need("advantage_BT", "counting clipped tokens")
     high_BT = (advantage_BT > 0) & (ratio_BT > 1 + loss.high)
     low_BT = (advantage_BT < 0) & (ratio_BT < 1 - loss.low)
-    tokens = int(batch.mask_BT.sum())
-    return float(((high_BT | low_BT) & batch.mask_BT).sum()) / tokens if tokens else 0.0
+    return int(((high_BT | low_BT) & batch.mask_BT).sum())
 
 
 POLICY_LOSSES: Final[tuple[type[PolicyLoss], ...]] = (Score, ClippedRatio)

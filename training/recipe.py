@@ -40,9 +40,10 @@ class Recipe:
                 raise ValueError(
                     f"Recipe.symbols lacks {missing} of stage {stage.name}; use symbols=lexicon(...) over all tasks"
                 )
-            if stage.longest > self.model.context:
+            longest = stage.longest()
+            if longest > self.model.context:
                 raise ValueError(
-                    f"stage {stage.name} needs a context of at least {stage.longest} tokens,"
+                    f"stage {stage.name} needs a context of at least {longest} tokens,"
                     f" got Transformer.context={self.model.context}"
                 )
 

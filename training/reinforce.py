@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ from training.ledger import Ledger, Spent
 from training.methods import PolicyGradient
 from training.metrics import above_floor, mixed_share, mixed_share_at
 from training.optimizers import AdamW
-from training.policy_losses import ClippedRatio, Score, clip_fraction
+from training.policy_losses import ClippedRatio, Score, clipped_tokens, importance_ratio
 from training.rewards import Exact, Outcome, Reward, Verifier
 from training.rollouts import Rollouts, roll_out
 from training.stage import StepFunction, StepResult
@@ -45,6 +46,7 @@ from training.supervised import check_batch, slices
 # In float32, kernels of different shapes differ by 1e-5; more means a wrong temperature or mask. In mixed precision the
 # gap is real and only reported.
 SAMPLER_GAP_NATS = 1e-3
+PROMPTS_FOR_LENGTH = 64  # their longest stands for the stage's when a recipe is checked; a longer one fails its step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +82,10 @@ class RL:
         for name in ("prompts", "group", "minibatches", "epochs", "max_new_tokens"):
             if getattr(self, name) < 1:
                 raise ValueError(f"RL.{name} must be at least 1, got {getattr(self, name)}")
-        if self.temperature <= 0:
-            raise ValueError(f"RL.temperature must be positive, got {self.temperature}: RL needs varied rollouts")
+        if not 0 < self.temperature < math.inf:
+            raise ValueError(
+                f"RL.temperature must be positive and finite, got {self.temperature}: RL needs varied rollouts"
+            )
         if self.prompts % self.minibatches:
             raise ValueError(
                 f"RL.prompts ({self.prompts}) must be a multiple of minibatches ({self.minibatches}),"
@@ -103,9 +107,8 @@ class RL:
     def task(self) -> Task:
         return self.suite.task
 
-    @property
     def longest(self) -> int:
-        return self.max_new_tokens + 1
+        return max(self._prompt_lengths(PROMPTS_FOR_LENGTH)) + self.max_new_tokens
 
     @property
     def updates(self) -> int:
@@ -119,7 +122,7 @@ class RL:
         if self.budget.flops is not None:
             return self.budget.flops
         rows = self.prompts * self.group
-        prompt_lengths = self._prompt_lengths(rows)
+        prompt_lengths = self._prompt_lengths(self.prompts) * self.group
         # What a completion will be is unknown before the run: half the budget of tokens is the guess.
         completion = max(1, self.max_new_tokens // 2)
         lengths = [prompt + completion for prompt in prompt_lengths]
@@ -133,11 +136,11 @@ class RL:
             raise ValueError("a KL term needs a parent policy, and this stage starts from new weights; use kl=None")
         return _Reinforce(stage=self, learner=learner)
 
-    def _prompt_lengths(self, rows: int) -> list[int]:
+    def _prompt_lengths(self, count: int) -> list[int]:
+        """Tokens of the first prompts."""
         tokenizer = Tokenizer.of(self.task.symbols)
-        problems = self.suite.stream(self.split, "prompts", self.seed).take(0, self.prompts)
-        lengths = [len(tokenizer.encode(problem.prompt)) for problem in problems]
-        return (lengths * self.group)[:rows]
+        problems = self.suite.stream(self.split, "prompts", self.seed).take(0, count)
+        return [len(tokenizer.encode(problem.prompt)) for problem in problems]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,10 +184,11 @@ class _Reinforce:
         ]
         training += Spent(cpu_s=time.process_time() - began)
         metrics = _reward_metrics(rollouts, credited) | probe.metrics() | _update_metrics(updates)
-        keys = tuple(problem.key for problem in rollouts.problems)
+        keys = tuple(problem.cut for problem in rollouts.problems)
         return StepResult(metrics=metrics, keys=keys, training=training, sampling=sampling)
 
     def _roll_out(self, step: int) -> Rollouts:
+        """The rollouts of one step, none of them cut short by the context."""
         stage = self.stage
         with self.learner.fabric.autocast():  # the sampler computes in the trainer's precision
             return roll_out(
@@ -289,28 +293,36 @@ class _Probe:
         self.step = step
         self.exact = exact
         self.first = True  # until the first update the policy in training is the one that sampled
-        self.gap_nats = 0.0
-        self.clipped: list[float] = []
+        self.gap_nats: float | None = None
+        self.clipped = 0
+        self.trained = 0
 
     def look(self, batch: TokenBatch, sampled_BT: Float[Tensor, "B T"]) -> None:
         """Note the clip fraction and, before the first update, how far the trainer is from the sampler."""
         if isinstance(self.stage.method.loss, ClippedRatio):
-            self.clipped.append(clip_fraction(batch, self.stage.method.loss))
+            self.clipped += clipped_tokens(batch, self.stage.method.loss)
+            self.trained += int(batch.mask_BT.sum())
         if self.first:
             gap_BT = (batch.logp_BT.detach() - sampled_BT).abs()
-            self.gap_nats = max(self.gap_nats, float(torch.where(batch.mask_BT, gap_BT, 0.0).max()))
+            self.gap_nats = max(self.gap_nats or 0.0, float(torch.where(batch.mask_BT, gap_BT, 0.0).max()))
 
     def metrics(self) -> dict[str, float]:
-        """The measurements, checked. Raises RuntimeError where trainer and sampler are different policies."""
+        """The measurements, checked; nothing that was not measured, since no row carried a gradient.
+
+        Raises:
+            RuntimeError: where trainer and sampler are different policies.
+        """
+        if self.gap_nats is None:
+            return {}
         if self.exact and self.gap_nats > SAMPLER_GAP_NATS:
             raise RuntimeError(
                 f"step {self.step}: the trainer's log-probabilities differ from the sampler's by {self.gap_nats:.2g}"
                 f" nats (allowed: {SAMPLER_GAP_NATS}); the gradient would be that of another policy"
             )
-        return {
-            "sampler_gap_nats": self.gap_nats,
-            "clip_fraction": fmean(self.clipped) if self.clipped else 0.0,
-        }
+        measured = {"sampler_gap_nats": self.gap_nats}
+        if self.trained:
+            measured["clip_fraction"] = self.clipped / self.trained
+        return measured
 
 
 def minibatches(stage: RL, step: int, device: torch.device) -> list[Int[Tensor, " B"]]:
@@ -344,7 +356,10 @@ def token_loss(method: PolicyGradient, batch: TokenBatch) -> Float[Tensor, "B T"
     loss_BT = method.loss(batch)
     if method.kl is not None and method.kl.placement == "loss":
         reference_BT = batch.need("reference_BT", "KL in the loss")
-        loss_BT = loss_BT + method.kl.coefficient * kl_estimate(batch.logp_BT, reference_BT, method.kl.estimator)
+        penalty_BT = kl_estimate(batch.logp_BT, reference_BT, method.kl.estimator)
+        if method.kl.weighted:
+            penalty_BT = importance_ratio(batch).detach() * penalty_BT
+        loss_BT = loss_BT + method.kl.coefficient * penalty_BT
     if method.entropy_bonus:
         loss_BT = loss_BT - method.entropy_bonus * batch.need("entropy_BT", "an entropy bonus")
     return loss_BT

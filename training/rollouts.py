@@ -58,6 +58,12 @@ def roll_out(  # noqa: PLR0913  # the conditions of sampling are what makes two 
     """Sample and judge completions; rollout (p, g) depends on its lane alone, never on the batch around it."""
     group = lanes_PG.shape[1]
     prompts = policy.tokenizer.encode_many([problem.prompt for problem in problems])
+    longest, context = max(map(len, prompts)), policy.decoder.architecture.context
+    if longest + max_new_tokens > context:
+        raise ValueError(
+            f"a prompt of {longest} tokens leaves no room for max_new_tokens={max_new_tokens} in the policy's context"
+            f" of {context}; lower max_new_tokens or raise Transformer.context to {longest + max_new_tokens}"
+        )
     completions = policy.sample(
         [prompt for prompt in prompts for _ in range(group)],
         lanes=lanes_PG.reshape(-1),

@@ -18,15 +18,15 @@ from testbeds.identity import canonical
 from testbeds.streams import seed_from_key
 from training.audit import KeyLog
 from training.checkpoints import METRICS, Checkpoints
-from training.evaluation import Evaluation, Measured, measure, problems_per_batch, summarise
+from training.evaluation import Evaluation, Measured, check_fits, measure, problems_per_batch, summarise
 from training.execution import Execution, Progress, Reporter
 from training.learner import Learner
 from training.ledger import Ledger, Spent
-from training.recipe import Precision, Recipe, recipe_json
+from training.recipe import Precision, Recipe, recipe_json, stage_id
 from training.stage import Stage
 
 ARTIFACT = "artifact"
-REPORTED = ("reward", "loss")  # what a progress bar shows of a step's metrics
+REPORTED = ("reward", "accuracy_corrected", "loss")  # what a progress bar shows of a step's metrics
 
 
 def make_fabric(execution: Execution, precision: Precision) -> Fabric:
@@ -65,7 +65,9 @@ def train_stage(  # what is trained, from what, where, how, and who watches
     fabric = make_fabric(execution, recipe.precision)
     policy = _starting_policy(recipe, parent, fabric)
     learner = Learner(fabric=fabric, policy=policy, declared=stage.optimizer, parent=parent)
-    checkpoints = Checkpoints(workspace=workspace, every_s=execution.checkpoint_every_s)
+    checkpoints = Checkpoints(
+        workspace=workspace, identity=stage_id(recipe, index), every_s=execution.checkpoint_every_s
+    )
     ledger = _train(stage, learner, checkpoints, report)
     checkpoints.save(learner, ledger)
     artifact = fresh_artifact(workspace)
@@ -116,14 +118,15 @@ def run_evaluation(
     began = time.process_time()
     measured: list[Measured] = []
     sets = [(chosen.suite.task, chosen.problems()) for chosen in evaluation.sets]
+    check_fits(evaluation, loaded, sets)
     total = sum(len(problems) for _, problems in sets)
     size = problems_per_batch(evaluation)
     for number, (task, problems) in enumerate(sets):
         for start in range(0, len(problems), size):
-            measured += measure(loaded, task, problems[start : start + size], evaluation, key=(number, start))
+            measured += measure(loaded, task, problems[start : start + size], evaluation, number=number, start=start)
             report(Progress(done=len(measured), total=total))
     keys = KeyLog()
-    keys.add(one.problem.key for one in measured)
+    keys.add(one.problem.cut for one in measured)
     artifact = fresh_artifact(workspace)
     spent = sum((one.spent for one in measured), Spent(cpu_s=time.process_time() - began))
     (artifact / "ledger.json").write_text(json.dumps(Ledger(evaluation=spent).to_json(), indent=2))

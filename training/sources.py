@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from testbeds import Suite
+from testbeds import Suite, demonstration
 from testbeds.core import EXPLICIT, Problem, TraceStyle
 from testbeds.streams import stream
 
@@ -43,7 +43,9 @@ class Styles:
 
 @runtime_checkable
 class Source(Protocol):
-    """Gives the texts of each step of a supervised stage."""
+    """Gives the texts of each step of a supervised stage; a frozen dataclass."""
+
+    def __hash__(self) -> int: ...
 
     @property
     def suite(self) -> Suite:
@@ -128,7 +130,6 @@ def _demonstrations(source: Demonstrations) -> tuple[Text, ...]:
     task = source.suite.task
     texts = []
     for problem in source.suite.distinct(source.split, source.count):
-        rng = stream("demonstration", source.suite.seed, problem.key)
-        (style,) = source.styles.draw(rng, 1)
-        texts.append(Text(problem=problem, completion=task.demonstrate(problem, style, rng).text))
+        (style,) = source.styles.draw(stream("demonstration style", problem.key), 1)
+        texts.append(Text(problem=problem, completion=demonstration(task, problem, style).text))
     return tuple(texts)

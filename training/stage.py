@@ -21,7 +21,7 @@ class StepResult:
     metrics: Mapping[str, float]
     """Numbers of this step for metrics.jsonl, the same on every run of the recipe (no times)."""
     keys: tuple[str, ...]
-    """Canonical keys of the problems that were used, for the audit."""
+    """``Problem.cut`` of the problems that were used, for the audit."""
     training: Spent
     sampling: Spent = field(default_factory=Spent)
 
@@ -59,9 +59,8 @@ class Stage(Protocol):
         """The task that the stage's problems come from."""
         ...
 
-    @property
     def longest(self) -> int:
-        """The longest sequence in tokens that the stage can make, as far as it is declared; 0 where it is not."""
+        """The longest sequence in tokens among the first of the stage, end token included."""
         ...
 
     def describe(self) -> str:

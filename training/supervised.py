@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 from jaxtyping import Float
@@ -26,7 +27,7 @@ from training.optimizers import AdamW
 from training.sources import Source, Text
 from training.stage import StepFunction, StepResult
 
-SAMPLE_FOR_ESTIMATE = 256  # texts whose mean length stands for the stage's when its cost is estimated
+SAMPLE_FOR_ESTIMATE = 256  # texts whose lengths stand for the stage's in its cost and in the check of the context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +57,8 @@ class Pretrain:
     def task(self) -> Task:
         return self.source.suite.task
 
-    @property
     def longest(self) -> int:
-        return 0
+        return _longest(self)
 
     def describe(self) -> str:
         return f"Pretrain, {self.budget.describe()}, {self.source.describe()}"
@@ -97,9 +97,8 @@ class SFT:
     def task(self) -> Task:
         return self.source.suite.task
 
-    @property
     def longest(self) -> int:
-        return 0
+        return _longest(self)
 
     def describe(self) -> str:
         return f"SFT, {self.budget.describe()}, {self.source.describe()}"
@@ -133,7 +132,7 @@ class _Supervised:
         update = self.learner.update(parts, fraction=fraction)
         return StepResult(
             metrics={"loss": update.loss, "gradient_norm": update.gradient_norm, "rate": update.rate},
-            keys=tuple(text.problem.key for text in texts),
+            keys=tuple(text.problem.cut for text in texts),
             training=spent + Spent(cpu_s=time.process_time() - began),
         )
 
@@ -172,12 +171,22 @@ def check_batch(stage: str, batch: int, microbatch: int | None) -> None:
         raise ValueError(f"{stage}.microbatch must be at least 1, or None for the whole batch, got {microbatch}")
 
 
+@lru_cache(maxsize=64)
+def _lengths(source: Source, seed: int) -> tuple[int, ...]:
+    """Tokens of the first sequences of a source, end token included."""
+    tokenizer = Tokenizer.of(source.suite.task.symbols)
+    texts = source.texts(seed, 0, SAMPLE_FOR_ESTIMATE)
+    return tuple(len(tokenizer.encode(f"{text.problem.prompt} {text.completion}")) + 1 for text in texts)
+
+
+def _longest(stage: Pretrain | SFT) -> int:
+    return max(_lengths(stage.source, stage.seed))
+
+
 def _estimated_flops(stage: Pretrain | SFT, model: Transformer, vocabulary: int) -> int:
     if stage.budget.flops is not None:
         return stage.budget.flops
-    tokenizer = Tokenizer.of(stage.task.symbols)
-    texts = stage.source.texts(stage.seed, 0, SAMPLE_FOR_ESTIMATE)
-    lengths = [len(tokenizer.encode(f"{text.problem.prompt} {text.completion}")) + 1 for text in texts]
+    lengths = _lengths(stage.source, stage.seed)
     flops = training_flops(model, vocabulary, lengths)
     if stage.budget.steps is not None:
         return flops * stage.batch * stage.budget.steps // len(lengths)

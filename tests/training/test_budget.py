@@ -16,7 +16,7 @@ def test_a_budget_has_exactly_one_limit(limits):
 
 @pytest.mark.parametrize("unit", ["steps", "tokens", "flops"])
 def test_a_limit_below_one_is_refused(unit):
-    with pytest.raises(ValueError, match=f"Budget.{unit} must be at least 1, got 0"):
+    with pytest.raises(ValueError, match=f"Budget.{unit} must be a whole number of at least 1, got 0"):
         Budget(**{unit: 0})
 
 

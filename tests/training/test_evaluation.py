@@ -77,7 +77,7 @@ def test_every_rate_has_its_floor_and_corrected_form(measured):
     where, _ = measured(evaluation())
     results = json.loads((where / "results.json").read_text())
     for metrics in (results["metrics"], *results["bands"].values()):
-        for name in ("accuracy", "greedy_accuracy", "pass@4", "correct_mass", "mixed_groups"):
+        for name in ("accuracy", "greedy_accuracy", "pass@4", "correct_mass"):
             floor = metrics[f"{name}_floor"]
             assert metrics[f"{name}_corrected"] == pytest.approx((metrics[name] - floor) / (1 - floor))
         assert metrics["accuracy_floor"] == pytest.approx(1 / 4)  # four symbols, all answers equally likely
@@ -92,7 +92,7 @@ def test_where_answers_cannot_be_listed_no_mass_is_claimed(measured):
 
 
 def test_an_evaluation_is_the_same_twice_and_another_seed_samples_anew(measured):
-    (first, _), (second, _) = measured(evaluation()), measured(evaluation(styles=(IMPLICIT, IMPLICIT)))
+    (first, _), (second, _) = measured(evaluation()), measured(evaluation(most_answers=1999))
     (third, _) = measured(evaluation(seed=2))
     texts = [
         [
@@ -154,3 +154,54 @@ def test_the_identity_of_an_evaluation_depends_on_policy_and_declaration():
     }
     assert len(ids) == 4
     assert evaluation_id(evaluation(), "a") in ids
+
+
+def test_a_band_that_is_no_feature_is_refused_before_anything_is_sampled(measured):
+    with pytest.raises(ValueError, match=r"band='dept' is not a feature of .*, which has \['depth', "):
+        measured(evaluation(band="dept"))
+
+
+def test_a_budget_that_the_context_cannot_hold_is_refused(measured):
+    with pytest.raises(ValueError, match="need a context of 54 tokens, and the policy has 12"):
+        measured(evaluation(max_new_tokens=50))
+
+
+def test_answers_over_the_token_budget_have_no_mass(measured):
+    where, _ = measured(evaluation(max_new_tokens=1))  # one symbol and the end take two tokens
+    results = json.loads((where / "results.json").read_text())["metrics"]
+    assert results["correct_mass"] == results["accuracy"] == 0
+
+
+def test_more_samples_begin_with_the_fewer(measured):
+    texts = []
+    for samples in (4, 8):
+        where, _ = measured(evaluation(samples=samples, passes=(1,), sets=(ProblemSet(suite=SUITE, count=8),)))
+        rows = [json.loads(line) for line in (where / "rollouts.jsonl").read_text().splitlines()]
+        texts.append([[completion["text"] for completion in row["completions"][:4]] for row in rows])
+    assert texts[0] == texts[1]
+
+
+def test_the_ledger_of_an_evaluation_counts_greedy_and_random_samples(measured):
+    where, artifact = measured(evaluation())
+    spent = json.loads((where / "ledger.json").read_text())["evaluation"]
+    rows = [json.loads(line) for line in (where / "rollouts.jsonl").read_text().splitlines()]
+    policy = Policy.load(artifact)
+    sampled = sum(
+        len(policy.tokenizer.encode(completion["text"])) + (not completion["truncated"])
+        for row in rows
+        for completion in [*row["completions"], row["greedy"] | {"truncated": False}]
+    )
+    assert spent["tokens"] == pytest.approx(sampled, abs=len(rows) + 5)  # reserved tokens leave no text
+    assert spent["flops"] > 0
+
+
+def test_two_composed_styles_are_measured_apart(measured):
+    from testbeds import TraceStyle
+
+    free = replace(SUITE, task=replace(DIRECT, working="free", depth=4))
+    styles = tuple(TraceStyle(granularity="composed", group=group) for group in (2, 3))
+    where, _ = measured(evaluation(sets=(ProblemSet(suite=free, count=4),), styles=styles))
+    results = json.loads((where / "results.json").read_text())["metrics"]
+    assert {"composed2_demonstration_mass", "composed3_demonstration_mass"} <= set(results)
+    with pytest.raises(ValueError, match="holds a style twice"):
+        evaluation(styles=(IMPLICIT, IMPLICIT))

@@ -100,7 +100,7 @@ def test_k1_in_the_loss_is_refused_with_the_remedy():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"coefficient": 0.0}, "coefficient must be positive, got 0.0; use kl=None"),
+        ({"coefficient": 0.0}, "coefficient must be positive and finite, got 0.0; use kl=None"),
     ],
 )
 def test_bad_declarations_are_refused(fields, message):

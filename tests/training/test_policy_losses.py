@@ -17,7 +17,7 @@ from training.aggregation import (
 from training.batch import TokenBatch
 from training.kl import KL
 from training.methods import GRPO, REINFORCE, RLOO, PolicyGradient, dr_grpo
-from training.policy_losses import ClippedRatio, Score, clip_fraction
+from training.policy_losses import ClippedRatio, Score, clipped_tokens
 from training.reinforce import token_loss
 
 # Fixture G: four rollouts of one prompt, reward 1 for the first.
@@ -112,7 +112,7 @@ def test_the_four_quadrants_of_the_clip(advantage, ratio, value, gradient, clipp
         advantage_BT=torch.tensor([[advantage]]),
         behaviour_BT=torch.zeros(1, 1),
     )
-    assert clip_fraction(batch, loss) == clipped
+    assert clipped_tokens(batch, loss) == clipped
 
 
 def test_the_dual_clip_bounds_tokens_of_negative_advantage():

@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from training import Execution
+from training.execution import silent
+from training.run import train_stage
+
 CHILD = """
 import sys
 from pathlib import Path
@@ -104,3 +108,47 @@ def test_rows_after_the_last_checkpoint_are_not_logged_twice(tmp_path):
     child.communicate()
     rows = [json.loads(line)["step"] for line in (root / "artifact" / "metrics.jsonl").read_text().splitlines()]
     assert rows == list(range(1, 61))
+
+
+def _damage_checkpoint(root):
+    (root / "checkpoint.ckpt").write_bytes((root / "checkpoint.ckpt").read_bytes()[:1000])
+
+
+def _lose_log(root):
+    (root / "metrics.jsonl").unlink()
+
+
+def _empty_log(root):
+    (root / "metrics.jsonl").write_text("")
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (_damage_checkpoint, "does not load"),
+        (_lose_log, "is ahead of metrics.jsonl, which has 0 of"),
+        (_empty_log, "is ahead of metrics.jsonl, which has 0 of"),
+    ],
+)
+def test_a_damaged_workspace_costs_time_and_nothing_else(recipe, stages, tmp_path, damage, reason):
+    declared = recipe(stages["sft"](4))
+    train_in(declared, tmp_path / "whole")
+    train_in(declared, tmp_path / "broken")
+    damage(tmp_path / "broken")
+    with pytest.warns(UserWarning, match=f"{reason}.*; the stage starts anew"):
+        train_in(declared, tmp_path / "broken")
+    assert result(tmp_path / "broken") == result(tmp_path / "whole")
+
+
+def test_a_checkpoint_of_another_stage_is_not_resumed(recipe, stages, tmp_path):
+    train_in(recipe(stages["sft"](4, seed=5)), tmp_path / "shared")
+    with pytest.warns(UserWarning, match="is of another stage; the stage starts anew"):
+        train_in(recipe(stages["sft"](4)), tmp_path / "shared")
+    train_in(recipe(stages["sft"](4)), tmp_path / "alone")
+    assert result(tmp_path / "shared") == result(tmp_path / "alone")
+
+
+def train_in(declared, workspace):
+    workspace.mkdir(exist_ok=True)
+    execution = Execution(device="cpu", checkpoint_every_s=0.0)
+    train_stage(declared, 0, parent=None, workspace=workspace, execution=execution, report=silent)
