@@ -17,6 +17,7 @@ import torch
 from rich.table import Table
 from torch import Tensor
 from transformers import LlamaForCausalLM
+from transformers import __version__ as transformers_version
 from transformers.utils import logging
 
 from benchmarks.side_by_side import Contender, Contest, contest, machine, rate, show
@@ -229,7 +230,7 @@ def main() -> None:
         speeds.add_row("scoring", size, *speed_cells(scoring_contest(load_pair(size))))
         shares.add_row(size, *share_cells(products_contest(new_policy(size)), best))
     show(speeds, "Tokens per second of CPU time, where it says wall of wall time.", "")
-    show(shares, f"python -m benchmarks.policy: {machine()}, one thread")
+    show(shares, f"python -m benchmarks.policy: {machine()}, transformers {transformers_version}, one thread")
 
 
 def speed_cells(result: Contest) -> tuple[str, ...]:

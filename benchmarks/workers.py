@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from multiprocessing import get_context
@@ -29,19 +29,23 @@ from training import Budget, Execution, Pretrain, Recipe
 from training.execution import silent
 from training.run import ARTIFACT, train_stage
 
-STEPS: Final = 100
-PER_CORE: Final = 1  # trainings
+STEPS: Final = 60  # of each training; there are as many trainings as cores
 ROUNDS: Final = 3
+RUNNER: Final = 1  # the place of the runner's way among the modes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mode:
     """A way to spread trainings over cores."""
 
-    name: str
     processes: int
     threads: int
     """Of each process."""
+
+    @property
+    def name(self) -> str:
+        """Such as "2 processes x 1 thread"."""
+        return f"{_counted(self.processes, 'process', 'processes')} x {_counted(self.threads, 'thread', 'threads')}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +78,9 @@ class Round:
 def modes(cores: int) -> tuple[Mode, ...]:
     """What is compared; the second is what the runner does."""
     return (
-        Mode(name="one process, a thread per core", processes=1, threads=cores),
-        Mode(name="a process per core, one thread each", processes=cores, threads=1),
-        Mode(name="a process per core, a thread per core each", processes=cores, threads=cores),
+        Mode(processes=1, threads=cores),
+        Mode(processes=cores, threads=1),
+        Mode(processes=cores, threads=cores),
     )
 
 
@@ -106,24 +110,19 @@ def train(world: int, steps: int) -> Trained:
     return Trained(cpu_s=time.process_time() - began, digest=blake2b(weights, digest_size=16).hexdigest())
 
 
-@contextmanager
-def started(mode: Mode) -> Iterator[Sequence[ProcessPoolExecutor]]:
-    """The mode's processes, each an executor of its own, with everything imported."""
-    with ExitStack() as stack:
-        lanes = [
-            stack.enter_context(
-                ProcessPoolExecutor(
-                    max_workers=1,
-                    mp_context=get_context("spawn"),
-                    initializer=torch.set_num_threads,
-                    initargs=(mode.threads,),
-                )
+def spawned(mode: Mode, stack: ExitStack) -> list[ProcessPoolExecutor]:
+    """The mode's processes, each an executor of its own, which the stack ends."""
+    return [
+        stack.enter_context(
+            ProcessPoolExecutor(
+                max_workers=1,
+                mp_context=get_context("spawn"),
+                initializer=torch.set_num_threads,
+                initargs=(mode.threads,),
             )
-            for _ in range(mode.processes)
-        ]
-        for ready in [lane.submit(train, 0, 2) for lane in lanes]:
-            ready.result()
-        yield lanes
+        )
+        for _ in range(mode.processes)
+    ]
 
 
 def run_round(lanes: Sequence[ProcessPoolExecutor], worlds: Sequence[int]) -> Round:
@@ -137,18 +136,17 @@ def run_round(lanes: Sequence[ProcessPoolExecutor], worlds: Sequence[int]) -> Ro
 def main() -> None:
     """Print the table."""
     cores = os.cpu_count() or 1
-    worlds = range(1, PER_CORE * cores + 1)
+    worlds = range(1, cores + 1)
     compared = modes(cores)
-    rounds: dict[str, list[Round]] = {mode.name: [] for mode in compared}
     with ExitStack() as stack:
-        lanes = {mode.name: stack.enter_context(started(mode)) for mode in compared}
-        for _ in range(ROUNDS):
-            for mode in compared:
-                rounds[mode.name].append(run_round(lanes[mode.name], worlds))
-    runner = rounds[compared[1].name]
-    table = Table("", "wall s", "/ runner's (range)", "CPU s", "weights as in the runner's")
-    for mode in compared:
-        table.add_row(mode.name, *cells(rounds[mode.name], runner))
+        lanes = [spawned(mode, stack) for mode in compared]
+        for ready in [lane.submit(train, 0, 2) for of_mode in lanes for lane in of_mode]:
+            ready.result()
+        rounds = [[run_round(of_mode, worlds) for of_mode in lanes] for _ in range(ROUNDS)]
+    by_mode = list(zip(*rounds, strict=True))
+    table = Table("", "wall s", "/ the runner's (range)", "CPU s", "weights")
+    for mode, of_mode in zip(compared, by_mode, strict=True):
+        table.add_row(mode.name, *cells(of_mode, by_mode[RUNNER]))
     show(table, f"python -m benchmarks.workers: {machine()}, {len(worlds)} trainings of {STEPS} steps")
 
 
@@ -160,8 +158,12 @@ def cells(rounds: Sequence[Round], runner: Sequence[Round]) -> tuple[str, ...]:
         f"{median(one.wall_s for one in rounds):.1f}",
         f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
         f"{median(one.cpu_s for one in rounds):.1f}",
-        "bit-equal" if equal else "differ",
+        "equal to the runner's" if equal else "differ from the runner's",
     )
+
+
+def _counted(number: int, singular: str, plural: str) -> str:
+    return f"{number} {singular if number == 1 else plural}"
 
 
 if __name__ == "__main__":

@@ -1,30 +1,44 @@
-"""Claims: predictions with their decision rule, and the registration that fixes them before the first run.
+"""Claims: predictions with their decision rule, and the registration that writes them down before the first run.
 
 A claim predicts that the mean over seeds of an effect lies in an open band (low, high). An effect is a weighted sum of
 measures, taken within one seed: all arms of a seed share the base, the problems and the sampling noise, so the
 comparison is paired. ``experiments/judgement.py`` decides; ``experiments/statistics.py`` has the tests.
+
+With the claims, the stages and evaluations of the scale are registered (``experiments/designs.py``), in files that
+``experiments/registry.py`` describes. A registration is a date, not a proof: the report compares it with the dates of
+the artifacts that it judges.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from experiments.store import StoreError, explained
-from testbeds.identity import canonical, fingerprint
+from experiments.designs import Change, design_changes, design_of, is_design
+from experiments.registry import (
+    CLAIMS,
+    DESIGNS,
+    RUNS,
+    Entry,
+    Run,
+    canonical_json,
+    enter,
+    entry,
+    note_run,
+    runs,
+    unreadable,
+)
+from experiments.store import explained
+from testbeds.identity import fingerprint
 
 if TYPE_CHECKING:
     from experiments.experiment import Experiment, Scale
 
 Outcome = Literal["supported", "refuted", "inconclusive"]
-CLAIMS = "claims.json"
-RUNS = "runs.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,59 +226,48 @@ class Registered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """How one claim or check differs from the one that was registered first."""
-
-    kind: Literal["claim", "check"]
-    name: str
-    what: str
-    """``was added``, ``was removed``, or ``changed in`` with the fields."""
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.name!r} {self.what}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """What stands in the store about an experiment's claims."""
+    """What stands in the store about an experiment's claims, and about one of its scales."""
 
     fingerprint: str
     """Fingerprint of the claims that were registered first."""
     registered: str
     """When, in UTC."""
+    designed: str | None
+    """When the last of the scale's seeds had its stages and evaluations registered; None while one has not."""
+    edited: tuple[str, ...]
+    """Files whose content has not the fingerprint that stands in them: they were changed after they were written."""
     changes: tuple[Change, ...]
-    """How today's claims differ from those; empty if they do not."""
-    runs: tuple[tuple[str, str, tuple[int, ...]], ...]
-    """(UTC time, scale, seeds) of every run that was started, oldest first."""
+    """How today's claims, checks, arms and evaluations differ from those; empty if they do not."""
+    runs: tuple[Run, ...]
+    """Every run that was started at any scale, oldest first."""
+    unreadable_runs: int
+    """Lines of the log of runs that cannot be read."""
 
 
 def register(experiment: Experiment, scale: Scale, root: Path, *, now: datetime | None = None) -> Registration:
     """The registration after noting that this scale is about to run; called before the first stage.
 
-    Writes ``experiments/<name>/claims.json`` below the store's root if it is not there. If it is there and today's
-    claims differ, the old file stays and today's go beside it as ``claims-<fingerprint>.json``; the report marks it.
+    Writes ``experiments/<name>/claims.json`` and ``designs/<scale>/<seed>.json`` below the store's root where they are
+    not there. Where today's differ, the old file stays and today's goes beside it; the report marks it.
     """
     moment = (now or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds")
     folder = registration_folder(experiment, root)
+    seeds = experiment.seeds_of(scale)
     declared = _declared(experiment)
-    today = fingerprint(declared)
-    content = {"fingerprint": today, "registered": moment, "claims": canonical(declared)}
-    run = {"time": moment, "scale": scale.name, "seeds": experiment.seeds_of(scale), "fingerprint": today}
+    designs = {seed: design_of(experiment, scale, seed) for seed in seeds}
     with explained(root):
-        folder.mkdir(parents=True, exist_ok=True)
-        _write_if_absent(folder / CLAIMS, content)
-        first = _read_json((folder / CLAIMS).read_text(encoding="utf-8"), folder / CLAIMS)
-        if first["fingerprint"] != today:
-            _write_if_absent(folder / f"claims-{today}.json", content)
-        with (folder / RUNS).open("a", encoding="utf-8") as log:  # one short line, so that appends do not mix
-            log.write(json.dumps(run) + "\n")
-    return _registration(experiment, folder)
+        enter(folder / CLAIMS, "claims", declared, moment=moment)
+        for seed, design in designs.items():
+            enter(_design_file(folder, scale, seed), "design", design, moment=moment)
+        note_run(folder / RUNS, Run(time=moment, scale=scale.name, seeds=seeds), fingerprint(declared))
+    return _registration(experiment, scale, folder)
 
 
-def registration(experiment: Experiment, root: Path) -> Registration | None:
+def registration(experiment: Experiment, scale: Scale, root: Path) -> Registration | None:
     """What is registered, without noting a run; None if the experiment never ran in this store."""
     folder = registration_folder(experiment, root)
-    return _registration(experiment, folder) if (folder / CLAIMS).exists() else None
+    return _registration(experiment, scale, folder) if (folder / CLAIMS).exists() else None
 
 
 def registration_folder(experiment: Experiment, root: Path) -> Path:
@@ -287,26 +290,46 @@ def _declared(experiment: Experiment) -> Registered:
     return Registered(name=experiment.name, claims=experiment.claims, checks=experiment.checks)
 
 
-def _registrable(experiment: Experiment) -> dict[str, Any]:
-    """Today's claims as they would be read back from a file."""
-    today: dict[str, Any] = json.loads(json.dumps(canonical(_declared(experiment))))
-    return today
+def _design_file(folder: Path, scale: Scale, seed: int) -> Path:
+    return folder / DESIGNS / scale.name / f"{seed}.json"
 
 
-def _registration(experiment: Experiment, folder: Path) -> Registration:
-    first = _read_json((folder / CLAIMS).read_text(encoding="utf-8"), folder / CLAIMS)
-    log = folder / RUNS
-    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
-    runs = [_read_json(line, log) for line in lines]
+def _design_entry(file: Path) -> Entry:
+    found = entry(file, "design")
+    if not is_design(found.content):
+        raise unreadable(file, "holds no design")
+    return found
+
+
+def _registration(experiment: Experiment, scale: Scale, folder: Path) -> Registration:
+    first = entry(folder / CLAIMS, "claims")
+    if not _are_claims(first.content):
+        raise unreadable(folder / CLAIMS, "holds no claims")
+    files = {seed: _design_file(folder, scale, seed) for seed in experiment.seeds_of(scale)}
+    designs = {seed: _design_entry(file) for seed, file in files.items() if file.exists()}
+    pairs = [(design.content, canonical_json(design_of(experiment, scale, seed))) for seed, design in designs.items()]
+    started, unreadable_runs = runs(folder / RUNS)
+    found = {folder / CLAIMS: first} | {files[seed]: design for seed, design in designs.items()}
     return Registration(
-        fingerprint=first["fingerprint"],
-        registered=first["registered"],
-        changes=_changes(first["claims"], _registrable(experiment)),
-        runs=tuple((run["time"], run["scale"], tuple(run["seeds"])) for run in runs),
+        fingerprint=first.fingerprint,
+        registered=first.registered,
+        designed=max(each.registered for each in designs.values()) if len(designs) == len(files) else None,
+        edited=tuple(file.relative_to(folder).as_posix() for file, each in found.items() if not each.sound),
+        changes=_changes(first.content, canonical_json(_declared(experiment))) + design_changes(pairs),
+        runs=started,
+        unreadable_runs=unreadable_runs,
     )
 
 
-def _changes(first: dict[str, Any], today: dict[str, Any]) -> tuple[Change, ...]:
+def _are_claims(content: Mapping[str, Any]) -> bool:
+    """Whether a canonical form can be compared with that of today's claims."""
+    lists = [content.get(".claims"), content.get(".checks")]
+    return all(
+        isinstance(each, list) and all(isinstance(one, dict) and ".name" in one for one in each) for each in lists
+    )
+
+
+def _changes(first: Mapping[str, Any], today: Mapping[str, Any]) -> tuple[Change, ...]:
     """How two canonical registrations differ."""
     kinds: tuple[tuple[Literal["claim", "check"], str], ...] = (("claim", ".claims"), ("check", ".checks"))
     changes = []
@@ -320,29 +343,6 @@ def _changes(first: dict[str, Any], today: dict[str, Any]) -> tuple[Change, ...]
             parts = [entry.removeprefix(".") for entry in entries if old[name].get(entry) != new[name].get(entry)]
             changes.append(Change(kind=kind, name=name, what=f"changed in {', '.join(parts)}"))
     return tuple(changes)
-
-
-def _write_if_absent(path: Path, content: object) -> None:
-    """Writes JSON to ``path`` unless it exists; never half a file, and of two writers the first one wins."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("w", encoding="utf-8") as out:
-            json.dump(content, out, indent=2)
-            out.flush()
-            os.fsync(out.fileno())
-        os.link(temporary, path)
-    except FileExistsError:
-        return
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _read_json(text: str, place: Path) -> dict[str, Any]:
-    try:
-        entries: dict[str, Any] = json.loads(text)
-    except ValueError as error:
-        raise StoreError(f"{place} is not JSON ({error}); restore it from a copy of the store") from None
-    return entries
 
 
 def _check_named(kind: str, name: str, statement: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
@@ -41,6 +42,9 @@ app = typer.Typer(
 
 EXAMPLE = "Example:  stagecraft "
 COMPOSED_GROUP = 2  # steps that the command line's composed style folds into one
+USUAL_COUNTS = ("train=1000", "validation=100", "test=100")
+COUNT = re.compile(r"[1-9][0-9]{0,11}")  # ASCII digits; more problems than that fit nowhere
+SHOWN_DIGITS = 8  # of an id: enough to be the only one of a store
 MOST_LISTED = 200  # nodes that a plan prints; the totals count all
 
 
@@ -76,6 +80,7 @@ SeedCount = Annotated[int | None, typer.Option("--seeds", min=1, help="Number of
 StoreRoot = Annotated[Path, typer.Option("--store", help="Directory of all artifacts.")]
 OnlyArms = Annotated[list[str] | None, typer.Option("--only", metavar="ARM", help="Leave out other arms; repeatable.")]
 Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Worker processes. (default: usable cores)")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that exists.")]
 DEFAULT_STORE = Path("store")
 
 
@@ -106,18 +111,24 @@ def usable_cores() -> int:
 @app.command("list", epilog=f"{EXAMPLE}list")
 def list_names() -> None:
     """List the testbeds with their levels, and the experiments."""
-    from experiments.discovery import studies
+    from experiments.discovery import shared_names, studies
     from experiments.gallery import console
     from testbeds.catalogue import catalogue, levels
+    from testbeds.suites import Splits
 
     out = console()
     testbeds = Table("testbed", "levels", "problems", title="Testbeds", title_justify="left")
     for name, cls in catalogue().items():
         testbeds.add_row(name, ", ".join(levels(name)), _first_line(cls.__doc__))
     out.print(testbeds)
+    out.print("`stagecraft show TESTBED` measures the levels: longest prompt and trace, features for Evaluation.band.")
+    splits = ", ".join(f"{split} {share:.0%}" for split, share in Splits().fractions)
+    out.print(f"Splits of a suite, unless it declares others: {splits}\n")
     experiments = Table("experiment", "module", "question", title="Experiments", title_justify="left")
+    shared = shared_names()
     for study in studies():
-        experiments.add_row(study.name, study.module, study.headline)
+        note = " (two files)" if study.name in shared else ""
+        experiments.add_row(study.name + note, study.module, study.headline)
     out.print(experiments)
 
 
@@ -130,12 +141,14 @@ def show(
     style: StyleName = Style.EXPLICIT,
     seed: Annotated[int, typer.Option(help="Another seed, other problems.")] = 0,
 ) -> None:
-    """Show problems of a testbed with worked solutions, verdicts and measured difficulty."""
-    from experiments.gallery import console, problem_panel
+    """Show the levels of a testbed, and problems with worked solutions, verdicts and measured difficulty."""
+    from experiments.gallery import console, levels_table, problem_panel
+    from testbeds.catalogue import levels
     from testbeds.streams import stream
 
     name, chosen = _task(task, level)
     out = console()
+    out.print(levels_table(task, levels(task)))
     for number, problem in enumerate(chosen.generate(stream("show", seed), count), start=1):
         trace = chosen.demonstrate(problem, _trace_style(style), stream("show trace", seed, problem.key))
         out.print(problem_panel(f"{name}, problem {number} of {count}", chosen, problem, trace))
@@ -147,12 +160,16 @@ def generate(  # noqa: PLR0913  # one parameter for each option
     *,
     level: LevelName = None,
     split: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=COUNT", help="Distinct problems of a split; repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=COUNT", help=f"Distinct problems of a split; repeatable. (default: {' '.join(USUAL_COUNTS)})"
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="File to write. (default: TASK-LEVEL.jsonl)")] = None,
     format: Annotated[Format | None, typer.Option(help="Of the file. (default: by its ending)")] = None,
     seed: Annotated[int, typer.Option(help="Another seed, other problems of the same splits.")] = 0,
     style: StyleName = Style.EXPLICIT,
+    force: Force = False,
 ) -> None:
     """Write distinct problems of disjoint splits, with demonstrations, to a JSONL or Parquet file."""
     from experiments.gallery import console
@@ -162,7 +179,9 @@ def generate(  # noqa: PLR0913  # one parameter for each option
     name, chosen = _task(task, level)
     ending = format.value if format else "jsonl"
     path = out or Path(f"{name.replace('/', '-')}.{ending}")
-    counts = _counts(split or ["train=1000", "validation=100", "test=100"])
+    counts = _counts(split or USUAL_COUNTS)
+    for file in (path, path.with_name(f"{path.name}.manifest.json")):
+        check_destination(file, force=force)
     write_suite(Suite(task=chosen, seed=seed), counts, path, _trace_style(style), format.value if format else None)
     summary = ", ".join(f"{count} {split_name}" for split_name, count in counts.items())
     console().print(f"{path}: {summary} problems of {name}; its manifest is beside it", soft_wrap=True)
@@ -183,8 +202,10 @@ def plan(
     from experiments.plan_table import print_plan
     from experiments.planning import plan as make_plan
 
+    place = Store(store)
+    place.refuse_foreign()
     work_plan = make_plan(experiment, chosen, only=only or ())
-    print_plan(work_plan, Store(store), workers=workers or usable_cores(), most=MOST_LISTED)
+    print_plan(work_plan, place, workers=workers or usable_cores(), most=MOST_LISTED)
 
 
 @app.command(epilog=f"{EXAMPLE}run e01 --scale smoke --workers 2")
@@ -209,6 +230,7 @@ def run(  # noqa: PLR0913  # one parameter for each option
     from training.execution import Execution
 
     place = Store(store)
+    place.refuse_foreign()
     out = console()
     out.print(f"{experiment.name}, {chosen.name}: {experiment.question}", style="bold")
     work_plan = make_plan(experiment, chosen, only=only or ())
@@ -223,6 +245,9 @@ def run(  # noqa: PLR0913  # one parameter for each option
             display=Bars(out) if out.is_terminal else Lines(out),
         )
     out.print(f"{summary.made} made, {summary.reused} reused, in {duration(summary.seconds)}")
+    last = next(node.id for node in reversed(work_plan.nodes) if node.kind == "stage")
+    elsewhere = "" if store == DEFAULT_STORE else f" --store {shlex.quote(str(store))}"
+    out.print(f"ask a policy: stagecraft sample {last[:SHOWN_DIGITS]} --count 3{elsewhere}", soft_wrap=True)
     if report:
         _write_report(experiment, chosen, place, None)
 
@@ -235,15 +260,26 @@ def report(
     seeds: SeedCount = None,
     store: StoreRoot = DEFAULT_STORE,
     out: Annotated[Path | None, typer.Option(help="File to write. (default: in the store)")] = None,
+    force: Force = False,
 ) -> None:
     """Write the report of an experiment from what the store holds, complete or not."""
     experiment, chosen = _experiment(exp, scale, seeds)
-    _write_report(experiment, chosen, Store(store), out)
+    place = Store(store)
+    place.require()
+    if out is not None:
+        check_destination(out, force=force)
+    _write_report(experiment, chosen, place, out)
 
 
-@app.command(epilog=f"{EXAMPLE}sample 3f9a --task latent_modules --level easy --count 4")
+@app.command(epilog=f"{EXAMPLE}sample ARTIFACT_ID --count 3")
 def sample(  # noqa: PLR0913  # one parameter for each option
-    artifact: Annotated[str, typer.Argument(metavar="ARTIFACT", help="Id, its first digits, or a directory.")],
+    artifact: Annotated[
+        str,
+        typer.Argument(
+            metavar="ARTIFACT",
+            help="First digits of a stage's id, as `stagecraft plan EXP` and the end of a run show it, or a directory.",
+        ),
+    ],
     *,
     task: Annotated[str | None, typer.Option(help="Testbed to ask. (default: the artifact's own problems)")] = None,
     level: LevelName = None,
@@ -253,18 +289,30 @@ def sample(  # noqa: PLR0913  # one parameter for each option
     seed: Annotated[int, typer.Option(help="Another seed, other problems and other samples.")] = 0,
     store: StoreRoot = DEFAULT_STORE,
 ) -> None:
-    """Ask a trained policy problems, and show its completions with the verifier's verdicts."""
+    """Ask a trained policy problems that it has not seen, and show its completions with the verifier's verdicts."""
     from experiments.gallery import completion_panel, console
-    from experiments.sampling import Asked, ask, policy_directory, questions_for
+    from experiments.sampling import Asked, ask, foreign_task, policy_directory, questions_for
 
     if level and not task:
         raise ValueError(f"--level {level} goes with --task; without it the artifact's own problems are asked")
+    other = _asked(task, level) if task else None
     directory = policy_directory(artifact, Store(store))
-    name, suite, split = _asked(task, level) if task else questions_for(directory)
+    suite, split = other or questions_for(directory)
+    if other and (strange := foreign_task(directory, suite.task)):
+        _tell(f"warning: {strange}; without --task they are asked")
     asked = Asked(suite=suite, split=split, count=count, samples=samples, temperature=temperature, seed=seed)
     out = console()
-    for number, (problem, completions) in enumerate(ask(directory, asked), start=1):
-        out.print(completion_panel(f"{name} ({split}), problem {number} of {count}", problem, completions))
+    for number, answered in enumerate(ask(directory, asked), start=1):
+        heading = f"{answered.title} ({split}), problem {number} of {count}"
+        out.print(completion_panel(heading, answered.problem, answered.completions))
+
+
+def check_destination(file: Path, *, force: bool) -> None:
+    """Refuse a place that holds something, before any work is done: a file gives way to ``--force`` alone."""
+    if file.is_dir() or (file.exists() and not file.is_file()):
+        raise ValueError(f"{file} is not a file that can be replaced; give --out the name of a file")
+    if file.exists() and not force:
+        raise ValueError(f"{file} exists; give --force to replace it, or --out with another name")
 
 
 def check_device(device: Device) -> None:
@@ -277,7 +325,7 @@ def check_device(device: Device) -> None:
 
 
 def _tell(message: str) -> None:
-    Console(stderr=True, highlight=False, soft_wrap=True).print(message, markup=False)
+    Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True).print(message)
 
 
 @contextmanager
@@ -308,11 +356,11 @@ def _task(name: str, level: str | None) -> tuple[str, Task]:
     return f"{name}/{chosen}", ladder[chosen]
 
 
-def _asked(task: str, level: str | None) -> tuple[str, Suite, str]:
+def _asked(task: str, level: str | None) -> tuple[Suite, str]:
     from testbeds.suites import Suite
 
-    name, chosen = _task(task, level)
-    return name, Suite(task=chosen), "test"
+    _, chosen = _task(task, level)
+    return Suite(task=chosen), "test"
 
 
 def _trace_style(style: Style) -> TraceStyle:
@@ -326,8 +374,10 @@ def _counts(entries: Sequence[str]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for entry in entries:
         name, _, number = entry.partition("=")
-        if not name or not number.isdecimal() or int(number) < 1:
+        if not name or not COUNT.fullmatch(number):
             raise ValueError(f"--split {entry!r} must be a split and a count of at least 1, such as train=1000")
+        if name in counts:
+            raise ValueError(f"--split has {name!r} more than once ({counts[name]} and {number}); give one count")
         counts[name] = int(number)
     return counts
 
@@ -356,8 +406,8 @@ def _write_report(experiment: Experiment, scale: Scale, store: Store, destinatio
     findings = path.with_name("findings.json")
     if destination is None and findings.is_file():
         for finding in json.loads(findings.read_bytes())["findings"]:
-            out.print(f"{finding['outcome']}: {finding['claim']['statement']}", markup=False, soft_wrap=True)
-    out.print(f"report: {path}", markup=False, soft_wrap=True)
+            out.print(f"{finding['outcome']}: {finding['claim']['statement']}", soft_wrap=True)
+    out.print(f"report: {path}", soft_wrap=True)
 
 
 def _first_line(docstring: str | None) -> str:

@@ -18,7 +18,7 @@ from experiments.worker import Outcome
 
 HEARTBEAT_S = 30.0  # between plain lines on what is running
 BAR_WIDTH = 12
-SHOWN_METRICS = ("reward", "loss", "accuracy")  # in this order, the first that is there
+ABOVE_FLOOR = "accuracy_corrected"
 
 
 class Display(Protocol):
@@ -66,6 +66,7 @@ class Lines:
         self._console = console
         self._done = self._total = self._reused = 0
         self._names: dict[str, str] = {}
+        self._elsewhere: set[str] = set()
         self._beat = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -94,6 +95,9 @@ class Lines:
             self._print(f"        {_left(left_s)}")
 
     def busy(self, node: Node) -> None:
+        if node.id in self._elsewhere:  # the driver looks again every second, and the line would say nothing new
+            return
+        self._elsewhere.add(node.id)
         self._print(f"another run is making: {title(node)}")
 
     def retried(self, node: Node, deaths: int) -> None:
@@ -165,6 +169,7 @@ class Bars:
 
     def busy(self, node: Node) -> None:
         self._drop(node)
+        self._lines.busy(node)
 
     def retried(self, node: Node, deaths: int) -> None:
         self._drop(node)
@@ -206,11 +211,11 @@ class _Count(ProgressColumn):
 
 
 def headline(metrics: Mapping[str, float]) -> str:
-    """The metric that tells most about a node in work."""
-    for name in SHOWN_METRICS:
-        if name in metrics:
-            return f"{name} {metrics[name]:.3f}"
-    return ""
+    """What tells most about a node in work: its reward, with the accuracy above what guessing gives, or its loss."""
+    if "reward" in metrics:
+        above = f", above floor {metrics[ABOVE_FLOOR]:.2f}" if ABOVE_FLOOR in metrics else ""
+        return f"reward {metrics['reward']:.2f}{above}"
+    return f"loss {metrics['loss']:.3f}" if "loss" in metrics else ""
 
 
 def duration(seconds: float) -> str:

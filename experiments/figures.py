@@ -23,8 +23,9 @@ from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
 from experiments.experiment import Experiment
-from experiments.results import Policy, Results
-from experiments.tables import CORRECTED, FLOOR, PolicyGroup, policy_groups, seed_values
+from experiments.files import whole_file
+from experiments.results import CORRECTED, FLOOR, Policy, Results
+from experiments.tables import PolicyGroup, policy_groups, seed_values
 
 OKABE_ITO: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 SHARED: Final = "#6E6E6E"  # what all arms share belongs to none of them
@@ -91,17 +92,17 @@ def main_figure(experiment: Experiment, results: Results) -> Drawn | None:
         return None
     with mpl.rc_context(dict(STYLE)):
         svg = _svg(_main(experiment, results, rows), "main")
-    ends = [f"{row.arm} after {row.stage_name} {_mean(row.values):.3f}" for row in rows if row.values and row.is_last]
+    ends = [f"{row.arm} after {row.stage_name} {row.reading(3)}" for row in rows if row.values and row.is_last]
     reading = f"{experiment.primary.metric}, {experiment.primary.evaluation}, {experiment.primary.band}"
     return Drawn(
         title=f"{experiment.primary.metric} after each stage",
         svg=svg,
-        description=f"Mean over seeds of {reading} at the end of each arm: {'; '.join(ends)}.",
+        description=f"Mean over seeds of {reading} at the end of each arm{_in_brackets(rows)}: {'; '.join(ends)}.",
     )
 
 
 def save_main_figure(experiment: Experiment, results: Results, destination: Path) -> Path:
-    """Writes the main figure as SVG or PNG, by the suffix of ``destination``: the picture for a README.
+    """Writes the main figure as SVG or PNG, by the suffix of ``destination``, whole or not at all: for a README.
 
     Raises:
         ValueError: for another suffix, or while nothing is measured.
@@ -134,7 +135,11 @@ def learning_curves(experiment: Experiment, results: Results) -> tuple[Drawn, ..
             ends = [
                 f"{group.label} {_mean([values[-1] for _, values in found]):.3f}" for group, found in curves.items()
             ]
-            description = f"{field} per step of {stage_name}. Mean over seeds at the last step: {'; '.join(ends)}."
+            floors = _reward_floors(experiment, results, curves)[0] if field == "reward" else []
+            floor = f"; guessing floor {_mean(floors):.3f}" if floors else ""
+            description = (
+                f"{field} per step of {stage_name}. Mean over seeds at the last step: {'; '.join(ends)}{floor}."
+            )
             figures.append(
                 Drawn(title=f"{field.capitalize()} per step of {stage_name}", svg=svg, description=description)
             )
@@ -154,6 +159,16 @@ class _Row:
     is_last: bool
     values: tuple[float, ...]
     """The primary metric of each seed that has it."""
+    corrected: tuple[float, ...]
+    """The same above the guessing floor; empty for a metric that has none, or is above it already."""
+    seeds: int
+    """Seeds of the scale."""
+
+    def reading(self, digits: int) -> str:
+        """The mean, in brackets above the guessing floor, and the number of seeds where some are missing."""
+        above = f" ({_fixed(_mean(self.corrected), digits)})" if self.corrected else ""
+        few = "" if len(self.values) == self.seeds else f", n = {len(self.values)}"
+        return f"{_fixed(_mean(self.values), digits)}{above}{few}"
 
 
 def _arm_rows(experiment: Experiment, results: Results) -> list[_Row]:
@@ -171,14 +186,19 @@ def _arm_rows(experiment: Experiment, results: Results) -> list[_Row]:
                 policies=tuple(policies),
                 shared_by_all=False,
             )
-            values = seed_values(group, results, primary.evaluation, primary.band, primary.metric)
+            values, corrected = (
+                tuple(value for _, value in seed_values(group, results, primary.evaluation, primary.band, metric))
+                for metric in (primary.metric, primary.metric + CORRECTED)
+            )
             rows.append(
                 _Row(
                     arm=arm,
                     stage=stage,
                     stage_name=group.stage_name,
                     is_last=stage == max(by_stage),
-                    values=tuple(value for _, value in values),
+                    values=values,
+                    corrected=corrected,
+                    seeds=len(results.seeds),
                 )
             )
     return rows
@@ -250,7 +270,7 @@ def _draw_row(axes: Axes, row: _Row, mean: float, height: float, kind: int) -> N
     axes.plot([mean], [height], marker=marker, markersize=7.0, color=colour, zorder=4)
     if row.is_last:
         axes.annotate(
-            f"{mean:.2f}",
+            row.reading(2),
             (max(row.values), height),
             textcoords="offset points",
             xytext=(8, 0),
@@ -327,16 +347,21 @@ def _curve_figure(
 def _draw_reward_floor(
     axes: Axes, experiment: Experiment, results: Results, curves: Mapping[PolicyGroup, Sequence[Curve]]
 ) -> None:
-    """The floor that the stage logged; where it logged none, that of the primary evaluation, and the label says so."""
-    logged = [value for group in curves for _, values in _curves(group, results, FLOOR) for value in values]
-    floors = logged or _floors(experiment, results)
+    """The floor as a line; where it is not the stage's own, the label says so."""
+    floors, own = _reward_floors(experiment, results, curves)
     if not floors:
         return
     floor = _mean(floors)
     _draw_floor(axes, [floor], vertical=False)
-    if not logged:
+    if not own:
         place = ("axes fraction", "data")
         axes.annotate("floor of the evaluation", (1.0, floor), xycoords=place, ha="right", va="bottom", fontsize=8.0)
+
+
+def _reward_floors(experiment: Experiment, results: Results, curves: Iterable[PolicyGroup]) -> tuple[list[float], bool]:
+    """The floors that a stage logged, and True; where it logged none, those of the primary evaluation, and False."""
+    logged = [value for group in curves for _, values in _curves(group, results, FLOOR) for value in values]
+    return (logged, True) if logged else (_floors(experiment, results), False)
 
 
 def _mean_curve(curves: Sequence[Curve]) -> tuple[list[float], list[float]]:
@@ -396,6 +421,15 @@ def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
+def _fixed(number: float, digits: int) -> str:
+    """A number with fixed digits after the point, and never a negative zero."""
+    return f"{round(number, digits) + 0.0:.{digits}f}"
+
+
+def _in_brackets(rows: Iterable[_Row]) -> str:
+    return " (in brackets above the guessing floor)" if any(row.corrected for row in rows) else ""
+
+
 def _svg(figure: Figure, prefix: str) -> str:
     """The figure as one inline ``<svg>`` element whose ids start with ``prefix``."""
     out = StringIO()
@@ -413,9 +447,9 @@ def _svg(figure: Figure, prefix: str) -> str:
 
 
 def _save(figure: Figure, destination: Path, kind: str) -> None:
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    if kind == "png":
-        FigureCanvasAgg(figure)
-        figure.savefig(destination, format="png", dpi=RASTER_DPI, metadata={"Software": None})
-    else:
-        figure.savefig(destination, format="svg", metadata={"Date": None, "Creator": None})
+    with whole_file(destination) as temporary:
+        if kind == "png":
+            FigureCanvasAgg(figure)
+            figure.savefig(temporary, format="png", dpi=RASTER_DPI, metadata={"Software": None})
+        else:
+            figure.savefig(temporary, format="svg", metadata={"Date": None, "Creator": None})

@@ -9,6 +9,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from experiments.lengths import lengths_of
 from testbeds.core import Problem, Task, Trace, Verdict
 
 
@@ -29,6 +30,23 @@ def problem_panel(heading: str, task: Task, problem: Problem, trace: Trace) -> R
         ("key", Text(problem.key, style="dim")),
     ]
     return Panel(_grid(rows), title=Text(heading), title_align="left", border_style="dim")
+
+
+def levels_table(name: str, ladder: Mapping[str, Task]) -> RenderableType:
+    """The named difficulties of a testbed with the numbers that a study must fit: context, token budget, bands."""
+    measured = {level: lengths_of(task) for level, task in ladder.items()}
+    (problems,) = {each.problems for each in measured.values()}
+    heading = (
+        f"Levels of {name}; the longest prompt and trace of {problems} problems, in tokens with begin and end token"
+    )
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("level")
+    table.add_column("prompt", justify="right")
+    table.add_column("trace", justify="right")
+    table.add_column("features, for Evaluation.band")
+    for level, each in measured.items():
+        table.add_row(level, str(each.prompt), str(each.trace), ", ".join(each.features) or "none")
+    return Group(Text(heading, style="bold"), table, "")
 
 
 def completion_panel(heading: str, problem: Problem, completions: Iterable[tuple[str, Verdict]]) -> RenderableType:
@@ -52,9 +70,12 @@ def features_text(features: Mapping[str, int | float]) -> str:
 
 
 def console() -> Console:
-    """Standard output; as wide as the terminal, and wide enough for any problem elsewhere."""
-    standard = Console(highlight=False)
-    return standard if standard.is_terminal else Console(highlight=False, width=120)
+    """Standard output; as wide as the terminal, and wide enough for any problem elsewhere.
+
+    Text is printed as it is: a file name or a claim may hold ``[b]`` or ``:x:``, which Rich would take for its own.
+    """
+    standard = Console(highlight=False, markup=False, emoji=False)
+    return standard if standard.is_terminal else Console(highlight=False, markup=False, emoji=False, width=120)
 
 
 def _grid(rows: Iterable[tuple[str, RenderableType]]) -> Table:

@@ -1,8 +1,8 @@
 """Judgement: claims and results in, findings out, each with one sentence that carries its numbers.
 
 A claim is judged when every seed of the scale is in: deciding on the first seeds that happen to be finished, and again
-on more, would let chance choose the moment. A missing measure, a single seed, a failed check or training problems in an
-evaluation make it inconclusive, and the reason says which.
+on more, would let chance choose the moment. A missing measure, fewer than ``MIN_SEEDS`` seeds, a failed check or
+training problems in an evaluation make it inconclusive, and the reason says which.
 
 Holm corrects over all claims of the experiment, once for support and once for refutation, so the chance that any claim
 is wrongly supported is at most 2.5 %, and the same for refuted (per end of a band with two ends). A claim that cannot
@@ -18,9 +18,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from experiments.claims import Check, CheckFinding, Claim, Finding, Measure, Outcome
-from experiments.statistics import ALPHA, band_test, holm, mean_interval, sign_flip_test
+from experiments.statistics import ALPHA, agree, band_test, holm, least_p, mean_interval, sign_flip_test
 
-MIN_SEEDS = 2  # one seed has no variance to judge by
+MIN_SEEDS = 3  # one seed has no variance, and that of two is one difference: they agree or not by luck
+SEEDS_FOR_INTERVAL = 2  # an interval over two seeds is wide, but it is one
 
 Read = Callable[[Measure, int], float | None]
 """(measure, seed) -> its value; None where the result is missing."""
@@ -35,7 +36,7 @@ class Judgement:
     checks: tuple[CheckFinding, ...]
     """One per check, in the order of the declaration."""
     void: str | None
-    """Why no claim could be judged; None if they could."""
+    """Why no claim could be judged, in a sentence with its numbers; None if they could."""
 
 
 def judge(
@@ -51,7 +52,7 @@ def judge(
         leak: a sentence on training problems found in an evaluation, which voids every claim; None if there are none.
     """
     checked = tuple(judge_check(check, seeds, read) for check in checks)
-    void = _void(checked, leak)
+    void = _leaked(leak) or _unchecked(checked)
     measured = [_measured(claim, seeds, read) for claim in claims]
     inside = holm([1.0 if each.raw_p_inside is None else each.raw_p_inside for each in measured])
     outside = holm([1.0 if each.raw_p_outside is None else each.raw_p_outside for each in measured])
@@ -59,9 +60,9 @@ def judge(
     for each, p_inside, p_outside in zip(measured, inside, outside, strict=True):
         tested = each.raw_p_inside is not None
         finding = replace(each, p_inside=float(p_inside), p_outside=float(p_outside)) if tested else each
-        outcome, reason = _decide(finding, seeds, void)
+        outcome, reason = _decide(finding, seeds, void, family=len(measured))
         findings.append(replace(finding, outcome=outcome, reason=reason))
-    return Judgement(findings=tuple(findings), checks=checked, void=void)
+    return Judgement(findings=tuple(findings), checks=checked, void=void.sentence if void else None)
 
 
 def judge_check(check: Check, seeds: Sequence[int], read: Read) -> CheckFinding:
@@ -78,7 +79,8 @@ def judge_check(check: Check, seeds: Sequence[int], read: Read) -> CheckFinding:
         holds, reason = None, f"{check.measure} is missing in {_seeds(missing)}."
     else:
         lowest, highest = min(values.values()), max(values.values())
-        holds, reason = True, f"{check.measure} is {lowest:.3f} to {highest:.3f} over {len(values)} seeds; {band}."
+        size = f"{lowest:.3f}" if lowest == highest else f"{lowest:.3f} to {highest:.3f}"
+        holds, reason = True, f"{check.measure} is {size} over {n_seeds(len(values))}; {band} was required."
     return CheckFinding(check=check, holds=holds, per_seed=tuple(values.items()), reason=reason)
 
 
@@ -102,16 +104,18 @@ def _measured(claim: Claim, seeds: Sequence[int], read: Read) -> Finding:
         missing=tuple(seed for seed in seeds if seed not in effects),
         effect=math.fsum(effects.values()) / len(effects) if effects else None,
     )
-    if len(effects) < MIN_SEEDS:
+    if len(effects) < SEEDS_FOR_INTERVAL:
         return finding
     values = np.asarray(list(effects.values()))
+    finding = replace(finding, interval=mean_interval(values))
+    if finding.missing or finding.n < MIN_SEEDS:
+        return finding
     student = band_test(values, claim.low, claim.high)
     flips = sign_flip_test(values, claim.low, claim.high)
     return replace(
         finding,
-        interval=mean_interval(values),
-        raw_p_inside=float(student.inside) if not finding.missing else None,
-        raw_p_outside=float(student.outside) if not finding.missing else None,
+        raw_p_inside=float(student.inside),
+        raw_p_outside=float(student.outside),
         sign_flip_inside=float(flips.inside),
         sign_flip_outside=float(flips.outside),
     )
@@ -123,36 +127,81 @@ def _effect(claim: Claim, seed: int, read: Read) -> float | None:
     return claim.effect.value(known.__getitem__) if len(known) == len(values) else None
 
 
-def _void(checks: Sequence[CheckFinding], leak: str | None) -> str | None:
-    if leak is not None:
-        return leak
-    for finding in checks:
-        if finding.holds is False:
-            return f"the check {finding.check.name!r} failed: {finding.reason.removesuffix('.')}"
-    for finding in checks:
-        if finding.holds is None:
-            return f"the check {finding.check.name!r} is open: {finding.reason.removesuffix('.')}"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Void:
+    """Why no claim is judged."""
+
+    short: str
+    """In a few words, for the row of a claim."""
+    sentence: str
+    """With all numbers, for the head of the report."""
+
+
+def _leaked(leak: str | None) -> _Void | None:
+    return None if leak is None else _Void(short="training problems stand in an evaluation", sentence=leak)
+
+
+def _unchecked(checks: Sequence[CheckFinding]) -> _Void | None:
+    """The first check that failed, else the first that is open."""
+    for holds, what in ((False, "failed"), (None, "is open")):
+        for finding in checks:
+            if finding.holds is holds:
+                short = f"the check {finding.check.name!r} {what}"
+                return _Void(short=short, sentence=f"{short}: {finding.reason.removesuffix('.')}")
     return None
 
 
-def _decide(finding: Finding, seeds: Sequence[int], void: str | None) -> tuple[Outcome, str]:
+def _decide(finding: Finding, seeds: Sequence[int], void: _Void | None, *, family: int) -> tuple[Outcome, str]:
+    """The outcome of a claim that is one of ``family``, and why."""
     if void is not None:
-        return "inconclusive", f"Void, since {void}."
+        return "inconclusive", f"Void: {void.short}."
     if finding.missing:
         return (
             "inconclusive",
             f"Not judged: {finding.n} of {len(seeds)} seeds are in; {_seeds(finding.missing)} missing.",
         )
-    if finding.n < MIN_SEEDS or finding.p_inside is None or finding.p_outside is None:
-        return "inconclusive", f"Not judged: {finding.n} seed has no variance to judge by; run at least {MIN_SEEDS}."
+    if finding.p_inside is None or finding.p_outside is None:
+        few = "1 seed has no variance" if finding.n == 1 else f"{n_seeds(finding.n)} have too little variance"
+        return "inconclusive", f"Not judged: {few} to judge by; run at least {MIN_SEEDS}."
+    outcome, reason = _decide_by_p(finding, finding.p_inside, finding.p_outside, family)
+    return outcome, reason + _on_agreement(finding)
+
+
+def _decide_by_p(finding: Finding, inside: float, outside: float, family: int) -> tuple[Outcome, str]:
     band = describe_band(finding.claim.low, finding.claim.high)
-    if finding.p_inside <= ALPHA:
-        return "supported", f"{_numbers(finding)}; predicted {band} (Holm {format_p(finding.p_inside)})."
-    if finding.p_outside <= ALPHA:
-        return "refuted", f"{_numbers(finding)}; predicted {band} (Holm {format_p(finding.p_outside)} against it)."
+    if inside <= ALPHA:
+        return "supported", f"{_numbers(finding)}; predicted {band} (Holm {format_p(inside)})."
+    if outside <= ALPHA:
+        return "refuted", f"{_numbers(finding)}; predicted {band} (Holm {format_p(outside)} against it)."
+    held_back = _held_back(finding, inside, outside, family)
+    if held_back is not None:
+        return "inconclusive", f"{_numbers(finding)}; predicted {band}. {held_back}"
     return "inconclusive", (
         f"{_numbers(finding)}; {n_seeds(finding.n)} cannot tell whether it is {band}"
-        f" (Holm {format_p(finding.p_inside)} for it, {format_p(finding.p_outside)} against it)."
+        f" (Holm {format_p(inside)} for it, {format_p(outside)} against it)."
+    )
+
+
+def _held_back(finding: Finding, inside: float, outside: float, family: int) -> str | None:
+    """Why a claim that would be decided alone is not; None if it would not be."""
+    sides = (("inside", finding.raw_p_inside, inside), ("outside", finding.raw_p_outside, outside))
+    for where, raw, adjusted in sides:
+        if raw is not None and raw <= ALPHA:
+            lies = "That" if finding.interval is None or _is_point(finding.interval) else "The interval"
+            return (
+                f"{lies} lies {where} the band, and alone {format_p(raw)} would decide; but Holm's correction for"
+                f" {family} claims makes it {format_p(adjusted)}, above {ALPHA}."
+            )
+    return None
+
+
+def _on_agreement(finding: Finding) -> str:
+    """What to add where there is no variance; empty where there is one."""
+    if not agree([value for _, value in finding.per_seed]):
+        return ""
+    return (
+        f" All seeds agree exactly: judged by sign flips, which {n_seeds(finding.n)} can only push to"
+        f" {format_p(least_p(finding.n))}."
     )
 
 
@@ -160,9 +209,13 @@ def _numbers(finding: Finding) -> str:
     if finding.effect is None or finding.interval is None:
         raise ValueError(f"claim {finding.claim.name!r} was not measured, so it has no numbers to print")
     low, high = finding.interval
-    if low == high:
+    if _is_point(finding.interval):
         return f"The effect is {finding.effect:.3f} in each of {n_seeds(finding.n)}"
     return f"The mean effect is {finding.effect:.3f}, 95 % interval {low:.3f} to {high:.3f} over {n_seeds(finding.n)}"
+
+
+def _is_point(interval: tuple[float, float]) -> bool:
+    return interval[0] == interval[1]
 
 
 def format_p(p: float) -> str:

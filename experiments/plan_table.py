@@ -12,6 +12,8 @@ from experiments.store import Store
 from experiments.throughput import Throughput, makespan_s, measured
 from models import Tokenizer
 
+START_S = 7.0  # until a worker has imported torch and Lightning: 6.5 s on a slow core
+
 
 def print_plan(plan: Plan, store: Store, *, workers: int, most: int) -> None:
     """Print at most ``most`` nodes of a plan, and the totals of all."""
@@ -29,13 +31,23 @@ def print_plan(plan: Plan, store: Store, *, workers: int, most: int) -> None:
         return
     speed = _speed(plan, store)
     seconds = {node.id: flops[node.id] / speed.flops_per_s for node in pending}
-    minutes = makespan_s(pending, seconds, workers) / 60
+    needed_s = START_S + makespan_s(pending, seconds, workers)
     total = sum(flops[node.id] for node in pending)
     out.print(
-        f"{total:.2e} FLOPs to do: about {minutes:.1f} minutes on {workers} workers, and some seconds to start them"
-        f" ({speed.flops_per_s:.1e} FLOPs/s each, from {speed.source})",
+        f"{total:.2e} FLOPs to do: {in_minutes(needed_s)} on {workers} {'worker' if workers == 1 else 'workers'},"
+        f" their start included ({speed.flops_per_s:.1e} FLOPs/s each, from {speed.source})",
         soft_wrap=True,
     )
+
+
+def in_minutes(seconds: float) -> str:
+    """An estimate in words, with no more digits than an estimate has."""
+    minutes = seconds / 60
+    if minutes < 1:
+        return "under a minute"
+    if minutes < 10:
+        return f"about {minutes:.1f} minutes"
+    return f"about {minutes:.0f} minutes" if minutes < 120 else f"about {minutes / 60:.1f} hours"
 
 
 def _print_nodes(out: Console, nodes: tuple[Node, ...], pending: set[str], flops: dict[str, int]) -> None:

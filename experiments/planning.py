@@ -13,11 +13,10 @@ from pathlib import Path
 
 from experiments.experiment import Experiment, Scale
 from experiments.graph import Kind, Plan, User
+from experiments.lengths import fullest_demonstration
 from experiments.naming import unknown
 from models import Tokenizer, Transformer
 from models.flops import forward_flops, sampling_flops
-from testbeds.core import EXPLICIT
-from testbeds.streams import stream
 from training.evaluation import Evaluation, evaluation_id
 from training.execution import Execution, Reporter
 from training.recipe import Recipe, estimated_flops, stage_id
@@ -187,7 +186,7 @@ def evaluation_flops(evaluation: Evaluation, model: Transformer, symbols: tuple[
     for chosen in evaluation.sets:
         task = chosen.suite.task
         problems = chosen.suite.stream(chosen.split, "cost estimate").take(0, PROBLEMS_FOR_ESTIMATE)
-        texts = [task.demonstrate(problem, EXPLICIT, stream("cost estimate", problem.key)).text for problem in problems]
+        texts = [fullest_demonstration(task, problem).text for problem in problems]
         prompts = [len(ids) + 1 for ids in tokenizer.encode_many([problem.prompt for problem in problems])]
         completions = [len(ids) + 1 for ids in tokenizer.encode_many(texts)]
         sampled = sampling_flops(model, tokenizer.size, prompts, completions)

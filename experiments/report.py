@@ -10,7 +10,7 @@ import io
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -22,16 +22,22 @@ from experiments.claims import Finding, Registration, registration
 from experiments.evidence import Overlap, PairDifference, arm_differences, leak, overlaps
 from experiments.experiment import Experiment, Scale
 from experiments.figures import Drawn, curve_key, learning_curves, main_figure, save_main_figure
-from experiments.judgement import MIN_SEEDS, Judgement, describe_band, format_p, judge, n_seeds
+from experiments.files import write_whole
+from experiments.judgement import Judgement, describe_band, format_p, judge, n_seeds
 from experiments.results import Results, load
-from experiments.statistics import ALPHA
+from experiments.sentences import Age, Alarm, age, alarms, answer, claims_caption, commands, registration_note
+from experiments.statistics import EXACT_SEEDS
 from experiments.store import Store, explained
 from experiments.tables import (
+    EndTable,
     LedgerRow,
     PolicyGroup,
     RolloutTable,
     ScoreTable,
     band_table,
+    check_values,
+    effect_above_floor,
+    end_table,
     ledger_rows,
     metric_table,
     policy_groups,
@@ -58,9 +64,17 @@ class Page:
 
     experiment: Experiment
     scale: Scale
+    root: Path
+    """Root of the store, as it was given."""
     results: Results
     judgement: Judgement
     registration: Registration | None
+    age: Age
+    ends: EndTable | None
+    above_floor: Mapping[str, float | None]
+    """Mean effect of each claim in rates above the guessing floor, by the claim's name."""
+    check_values: Mapping[str, tuple[tuple[int, float, float | None], ...]]
+    """(seed, value, value above the floor) of each check, by the check's name."""
     groups: tuple[PolicyGroup, ...]
     evaluations: tuple[tuple[str, str, bool], ...]
     """(name, one line on it, whether it asks training problems on purpose)."""
@@ -78,7 +92,12 @@ class Page:
     @property
     def answer(self) -> str:
         """The answer to the question in two sentences, composed from the findings."""
-        return answer(self.judgement, self.registration)
+        return answer(self.judgement, self.registration, self.age)
+
+    @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """What a reader must know of the registration before the numbers."""
+        return alarms(self.registration, self.age)
 
     @property
     def changed(self) -> frozenset[str]:
@@ -101,18 +120,14 @@ class Page:
         return tuple(lines.most_common())
 
     @property
-    def looks(self) -> int:
-        """Different sets of seeds that were run in this store and are large enough to be judged."""
-        runs = self.registration.runs if self.registration else ()
-        return len({seeds for _, _, seeds in runs if len(seeds) >= MIN_SEEDS})
+    def caption(self) -> str:
+        """How the claims are judged."""
+        return claims_caption(len(self.judgement.findings), len(self.results.seeds))
 
     @property
     def commands(self) -> tuple[str, ...]:
         """What to type to run the experiment again and to read it."""
-        which = f"{self.experiment.name} --scale {self.scale.name}"
-        if self.scale not in self.experiment.scales:
-            which += f" --seeds {self.scale.seeds}"
-        return (f"stagecraft plan {which}", f"stagecraft run {which}", f"stagecraft report {which}")
+        return commands(self.experiment, self.scale, self.root)
 
     @property
     def citation(self) -> str:
@@ -132,25 +147,26 @@ def build_report(experiment: Experiment, scale: Scale, store: Store, destination
     ``findings.md``, ``scores.csv`` and ``figure.svg`` beside it. With one, only the page is written. A scale with
     another number of seeds than it is declared with has a folder of its own.
 
-    An incomplete store gives a complete page that says what is missing.
+    An incomplete store gives a complete page that says what is missing. Every file is written whole or not at all.
 
     Raises:
+        StoreError: if a file cannot be written.
         DamagedArtifact: if an artifact does not agree with its record.
     """
     page = collect(experiment, scale, store)
     html = render_html(page)
     if destination is not None:
-        _write(destination, html)
+        write_whole(destination, html)
         return destination
     declared = scale in experiment.scales
     folder = store.experiment(experiment.name) / (scale.name if declared else f"{scale.name}-{scale.seeds}-seeds")
     with explained(store.root):
-        _write(folder / "findings.json", findings_json(page))
-        _write(folder / "findings.md", render_markdown(page))
-        _write(folder / "scores.csv", _csv(page.results))
+        write_whole(folder / "findings.json", findings_json(page))
+        write_whole(folder / "findings.md", render_markdown(page))
+        write_whole(folder / "scores.csv", _csv(page.results))
         if page.main is not None:
             save_main_figure(experiment, page.results, folder / "figure.svg")
-        _write(folder / "report.html", html)
+        write_whole(folder / "report.html", html)
     return folder / "report.html"
 
 
@@ -160,15 +176,21 @@ def collect(experiment: Experiment, scale: Scale, store: Store) -> Page:
     groups = policy_groups(results, experiment.order)
     found = overlaps(experiment, scale, results, store)
     judgement = judge(experiment.claims, experiment.checks, results.seeds, results.reader(), leak=leak(found, results))
+    registered = registration(experiment, scale, store.root)
     evaluations = experiment.evaluations(results.seeds[0], scale)
     bands = (band_table(experiment, results, name) for name in evaluations)
     metrics = (metric_table(experiment, results, name) for name in evaluations)
     return Page(
         experiment=experiment,
         scale=scale,
+        root=store.root,
         results=results,
         judgement=judgement,
-        registration=registration(experiment, store.root),
+        registration=registered,
+        age=age(registered, results),
+        ends=end_table(experiment, results),
+        above_floor={each.claim.name: effect_above_floor(each, results) for each in judgement.findings},
+        check_values={each.check.name: check_values(each, results) for each in judgement.checks},
         groups=groups,
         evaluations=tuple((name, each.describe(), each.seen) for name, each in evaluations.items()),
         main=main_figure(experiment, results),
@@ -181,19 +203,6 @@ def collect(experiment: Experiment, scale: Scale, store: Store) -> Page:
         overlaps=_overlap_rows(groups, found),
         asked=tuple({each.evaluation: each.evaluated for each in found}.items()),
     )
-
-
-def answer(judgement: Judgement, registered: Registration | None) -> str:
-    """The answer to an experiment's question in two sentences, composed from its findings."""
-    findings = judgement.findings
-    if judgement.void is not None:
-        return f"No claim could be judged: {judgement.void}."
-    counts = Counter(finding.outcome for finding in findings)
-    when = "fixed before the first run" if registered and not registered.changes else "judged"
-    first = findings[0]
-    tally = ", ".join(f"{counts[outcome]} {outcome}" for outcome in ("supported", "refuted", "inconclusive"))
-    claims = "1 claim" if len(findings) == 1 else f"{len(findings)} claims"
-    return f"The main claim is {first.outcome}: {first.claim.statement} {first.reason} Of {claims} {when}: {tally}."
 
 
 def render_html(page: Page) -> str:
@@ -216,8 +225,18 @@ def findings_json(page: Page) -> str:
         "answer": page.answer,
         "void": page.judgement.void,
         "registration": asdict(page.registration) if page.registration else None,
-        "findings": [asdict(finding) for finding in page.judgement.findings],
-        "checks": [asdict(check) for check in page.judgement.checks],
+        "artifacts": asdict(page.age),
+        "ends": asdict(page.ends) if page.ends else None,
+        "findings": [
+            asdict(finding) | {"effect_above_floor": page.above_floor[finding.claim.name]}
+            for finding in page.judgement.findings
+        ],
+        "checks": [
+            asdict(finding)
+            | {"above_floor": [(seed, above) for seed, _, above in page.check_values[finding.check.name]]}
+            for finding in page.judgement.checks
+        ],
+        "gaps": page.results.gaps,
         "missing": page.results.missing,
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
@@ -233,18 +252,18 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters |= {
-        "capitalize_first": lambda sentence: sentence[:1].upper() + sentence[1:],
         "band": lambda claim: describe_band(claim.low, claim.high),
         "fixed": _fixed,
+        "above": _above,
+        "cell": _cell,
         "heat": _heat,
         "metric": _metric,
-        "p": format_p,
         "seeds": n_seeds,
         "si": si,
         "svg": _inline,
         "decisive_p": _decisive_p,
     }
-    environment.globals |= {"alpha": ALPHA, "curve_key": curve_key}
+    environment.globals |= {"curve_key": curve_key, "registration_note": registration_note}
     return environment
 
 
@@ -263,6 +282,16 @@ def _fixed(number: float, digits: int = 3) -> str:
     return f"{round(number, digits) + 0.0:.{digits}f}"
 
 
+def _above(corrected: float | None, digits: int = 3) -> str:
+    """A number above the guessing floor in brackets; nothing where there is no floor."""
+    return "" if corrected is None else f" ({_fixed(corrected, digits)})"
+
+
+def _cell(text: str) -> str:
+    """Text inside a Markdown table: it must neither end the cell nor the line, nor vanish as a tag."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "\\<")
+
+
 def _inline(drawn: Drawn) -> Markup:
     """The figure's own SVG, which matplotlib has escaped."""
     return Markup(drawn.svg)
@@ -279,12 +308,13 @@ def _metric(name: str) -> str:
 
 def _decisive_p(finding: Finding) -> list[tuple[str, str]]:
     """(label, p) of the tests that the outcome rests on, with the sign-flip p of the same test."""
+    kind = "sign flips" if finding.n <= EXACT_SEEDS else "sign flips (sampled)"
     tests = [
         ("for", finding.p_inside, finding.sign_flip_inside, "refuted"),
         ("against", finding.p_outside, finding.sign_flip_outside, "supported"),
     ]
     return [
-        (f"{label}: Holm {format_p(holm)}", f"sign flips {format_p(flips)}")
+        (f"{label}: Holm {format_p(holm)}", f"{kind} {format_p(flips)}")
         for label, holm, flips, hidden in tests
         if holm is not None and flips is not None and finding.outcome != hidden
     ]
@@ -309,11 +339,3 @@ def _csv(results: Results) -> str:
     out = io.StringIO()
     results.write_csv(out)
     return out.getvalue()
-
-
-def _write(file: Path, text: str) -> None:
-    """Writes a whole file or none."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(file)

@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, fields, replace
+from datetime import datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 import pandas as pd
 
 from experiments.claims import Measure
 from experiments.experiment import Experiment, Scale
-from experiments.store import Store, StoreError
+from experiments.store import Store, StoreError, damaged
 from training.evaluation import evaluation_id
 from training.ledger import Ledger
 from training.recipe import stage_id
+
+CORRECTED: Final = "_corrected"
+"""Ending of a metric's name above its guessing floor: 0 is blind guessing and 1 perfection."""
+FLOOR: Final = "floor"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +72,9 @@ class Artifacts:
     evaluations: Mapping[str, Mapping[str, Any]]
     """``results.json`` of each evaluation."""
     versions: Mapping[str, tuple[tuple[str, str], ...]]
-    """(package, version) under which each artifact was made."""
+    """(package, version) under which each artifact was made; ``code`` is the commit of a checkout, where known."""
+    created: Mapping[str, datetime]
+    """When each artifact was finished."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +89,9 @@ class Results:
     scores: tuple[Score, ...]
     """The tidy table of what is present."""
     missing: tuple[str, ...]
-    """What the design has and the store has not, one sentence each."""
+    """What the design has and the store has not, in few sentences: stages, and evaluations of stages that are there."""
+    gaps: int
+    """Number of these artifacts; one that several arms share is one."""
 
     def of(self, *, seed: int | None = None, arm: str | None = None) -> Iterator[Policy]:
         """The policies of a seed, of an arm, or of both."""
@@ -95,17 +104,36 @@ class Results:
 
         It raises ValueError for a metric or band that the evaluation did not measure: a gap is not a misspelt name.
         """
+        find = self._finder()
+
+        def read(measure: Measure, seed: int) -> float | None:
+            entries = find(measure, seed)
+            return None if entries is None else _value(entries, measure)
+
+        return read
+
+    def corrected_reader(self) -> Callable[[Measure, int], float | None]:
+        """A function from (measure, seed) to its value above the guessing floor; None also where there is no floor."""
+        find = self._finder()
+
+        def read(measure: Measure, seed: int) -> float | None:
+            corrected = replace(measure, metric=measure.metric + CORRECTED)
+            entries = find(corrected, seed)
+            metrics = {} if entries is None else band_entries(entries).get(measure.band, {})
+            return _value(entries, corrected) if entries is not None and corrected.metric in metrics else None
+
+        return read
+
+    def _finder(self) -> Callable[[Measure, int], Mapping[str, Any] | None]:
         by_policy: dict[tuple[int, str], list[Policy]] = {}
         for policy in self.policies:
             by_policy.setdefault((policy.seed, policy.arm), []).append(policy)
 
-        def read(measure: Measure, seed: int) -> float | None:
+        def find(measure: Measure, seed: int) -> Mapping[str, Any] | None:
             policy = by_policy[seed, measure.arm][measure.stage]
-            identity = dict(policy.evaluation_ids)[measure.evaluation]
-            entries = self.artifacts.evaluations.get(identity)
-            return None if entries is None else _value(entries, measure)
+            return self.artifacts.evaluations.get(dict(policy.evaluation_ids)[measure.evaluation])
 
-        return read
+        return find
 
     def frame(self) -> pd.DataFrame:
         """The tidy table as a data frame: one row per seed, arm, stage, evaluation, band and metric."""
@@ -128,12 +156,14 @@ def load(experiment: Experiment, scale: Scale, store: Store) -> Results:
     experiment.validate(scale)
     policies = tuple(_policies(experiment, scale, store))
     artifacts = _read(policies, store)
+    missing = tuple(_missing(policies, artifacts))
     return Results(
         seeds=experiment.seeds_of(scale),
         policies=policies,
         artifacts=artifacts,
         scores=tuple(score for policy in policies for score in _scores(policy, artifacts)),
-        missing=tuple(_missing(policies, artifacts)),
+        missing=tuple(_sentences(missing)),
+        gaps=len(missing),
     )
 
 
@@ -184,16 +214,37 @@ def _read(policies: tuple[Policy, ...], store: Store) -> Artifacts:
     stages = dict.fromkeys(policy.stage_id for policy in policies if policy.finished)
     evaluated = dict.fromkeys(identity for policy in policies for _, identity in policy.evaluation_ids)
     evaluations = [identity for identity in evaluated if store.has(identity)]
-    ledgers = {identity: _ledger(store.path(identity)) for identity in [*stages, *evaluations]}
+    found = [*stages, *evaluations]
+    ledgers = {identity: _ledger(store.path(identity)) for identity in found}
+    records = {identity: store.record(identity) for identity in found}
     return Artifacts(
         curves={identity: _curve(store.path(identity)) for identity in stages},
         ledgers={identity: ledger for identity, ledger in ledgers.items() if ledger is not None},
         evaluations={identity: _json(store.path(identity) / "results.json") for identity in evaluations},
-        versions={
-            identity: tuple(sorted(store.record(identity).get("versions", {}).items()))
-            for identity in [*stages, *evaluations]
-        },
+        versions={identity: _versions(record) for identity, record in records.items()},
+        created={identity: _created(store.location(identity), record) for identity, record in records.items()},
     )
+
+
+def _versions(record: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Library versions, and last the code where a record names its commit."""
+    versions = tuple(sorted(record.get("versions", {}).items()))
+    code = record.get("code")
+    if not isinstance(code, dict) or "commit" not in code:
+        return versions
+    return (*versions, ("code", f"{code['commit']}{' with changes' if code.get('dirty') else ''}"))
+
+
+def _created(directory: Path, record: Mapping[str, Any]) -> datetime:
+    """When an artifact was finished: what shows whether its claims are older."""
+    stated = record.get("created")
+    try:
+        created = datetime.fromisoformat(str(stated))
+    except ValueError:
+        created = None
+    if created is None or created.tzinfo is None:
+        raise damaged(directory, f"was created at {stated!r} by its record, which is no time with a zone")
+    return created
 
 
 def _scores(policy: Policy, artifacts: Artifacts) -> Iterator[Score]:
@@ -215,16 +266,53 @@ def _scores(policy: Policy, artifacts: Artifacts) -> Iterator[Score]:
                 )
 
 
-def _missing(policies: tuple[Policy, ...], artifacts: Artifacts) -> Iterator[str]:
-    """Sentences on missing stages, then on missing evaluations of finished stages."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Gap:
+    """One missing artifact."""
+
+    seed: int
+    arms: tuple[str, ...]
+    what: str
+    """What is the same at other seeds."""
+    evaluation: str | None
+    """Its name; None for a stage."""
+
+
+def _missing(policies: tuple[Policy, ...], artifacts: Artifacts) -> Iterator[_Gap]:
+    """Missing stages, then missing evaluations of finished stages."""
+    sharing: dict[tuple[int, str], list[Policy]] = {}
     for policy in policies:
-        if not policy.finished:
-            yield f"seed {policy.seed}, arm {policy.arm}: stage {policy.stage} ({policy.description}) has not finished"
-    for policy in policies:
-        lacking = [name for name, identity in policy.evaluation_ids if identity not in artifacts.evaluations]
-        if policy.finished and lacking:
-            after = f"after stage {policy.stage} ({policy.stage_name})"
-            yield f"seed {policy.seed}, arm {policy.arm}: no evaluation {', '.join(lacking)} {after}"
+        sharing.setdefault((policy.seed, policy.stage_id), []).append(policy)
+    for shared in sharing.values():
+        first, arms = shared[0], tuple(dict.fromkeys(policy.arm for policy in shared))
+        if not first.finished:
+            what = f"stage {first.stage} ({first.description}) has not finished"
+            yield _Gap(seed=first.seed, arms=arms, what=what, evaluation=None)
+    for shared in sharing.values():
+        first, arms = shared[0], tuple(dict.fromkeys(policy.arm for policy in shared))
+        for name, identity in first.evaluation_ids:
+            if first.finished and identity not in artifacts.evaluations:
+                what = f"after stage {first.stage} ({first.stage_name})"
+                yield _Gap(seed=first.seed, arms=arms, what=what, evaluation=name)
+
+
+def _sentences(gaps: Sequence[_Gap]) -> Iterator[str]:
+    """One sentence for gaps that differ in their evaluation or their seed alone."""
+    by_seed: dict[tuple[tuple[str, ...], str, int], list[str | None]] = {}
+    for gap in gaps:
+        by_seed.setdefault((gap.arms, gap.what, gap.seed), []).append(gap.evaluation)
+    alike: dict[tuple[tuple[str, ...], str, tuple[str | None, ...]], list[int]] = {}
+    for (arms, what, seed), evaluations in by_seed.items():
+        alike.setdefault((arms, what, tuple(evaluations)), []).append(seed)
+    for (arms, what, lacked), seeds in alike.items():
+        names = [name for name in lacked if name is not None]
+        lacking = f"no evaluation{_s(names)} {', '.join(names)} " if names else ""
+        whose = f"seed{_s(seeds)} {', '.join(map(str, seeds))}, arm{_s(arms)} {', '.join(arms)}"
+        yield f"{whose}: {lacking}{what}"
+
+
+def _s(items: Sequence[object]) -> str:
+    return "" if len(items) == 1 else "s"
 
 
 def _value(entries: Mapping[str, Any], measure: Measure) -> float:

@@ -20,21 +20,26 @@ def revive(form: Canonical) -> Any:  # noqa: ANN401  # whatever class the form n
     """The object whose canonical form this is.
 
     Raises:
-        ValueError: for a class that does not exist any more, or that has another revision today.
+        ValueError: for a class that does not exist any more, that has another revision or other fields today, or for
+            JSON that is no canonical form.
     """
     if isinstance(form, list):
         return tuple(revive(item) for item in form)
     if not isinstance(form, dict):
         return form
     if set(form) == {"float"}:
-        return float.fromhex(str(form["float"]))
+        return _float(form["float"])
     cls = _class_named(str(form.get(CLASS)))
     if getattr(cls, REVISION, 1) != form.get(REVISION):
         raise ValueError(
             f"{qualified_name(cls)} was declared at revision {form.get(REVISION)}, and is at"
             f" {getattr(cls, REVISION, 1)} today: the same declaration means something else now"
         )
-    return cls(**{name.removeprefix(FIELD): revive(value) for name, value in form.items() if name.startswith(FIELD)})
+    entries = {name.removeprefix(FIELD): revive(value) for name, value in form.items() if name.startswith(FIELD)}
+    try:
+        return cls(**entries)
+    except (TypeError, AttributeError) as error:  # fields that the class has not, or values of another kind
+        raise ValueError(f"{qualified_name(cls)} cannot be made of the fields {sorted(entries)}: {error}") from error
 
 
 def parts_of_class(form: Canonical, cls: type) -> Iterator[Canonical]:
@@ -47,6 +52,13 @@ def parts_of_class(form: Canonical, cls: type) -> Iterator[Canonical]:
             yield form
         for value in form.values():
             yield from parts_of_class(value, cls)
+
+
+def _float(text: Canonical) -> float:
+    try:
+        return float.fromhex(str(text))
+    except (ValueError, OverflowError):
+        raise ValueError(f"{text!r} is no hexadecimal float") from None
 
 
 def _class_named(name: str) -> type:

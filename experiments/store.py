@@ -15,29 +15,31 @@ from __future__ import annotations
 import errno
 import json
 import os
-import platform
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b, file_digest
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from filelock import FileLock, Timeout
 
+from experiments.provenance import code_identity, library_versions, machine_kind
 from testbeds.identity import DIGEST_BYTES
 
 RECORD = "record.json"
 ARTIFACT = "artifact"
 """The directory of a workspace in which a job leaves its finished files."""
 KINDS = ("stage", "evaluation")
-RECORDED_PACKAGES = ("numpy", "torch", "lightning", "stagecraft")
+LAYOUT = ("artifacts", "work", "locks", "experiments")
+"""What a store consists of."""
+HARMLESS = frozenset({"lost+found", ".gitignore", ".DS_Store"})
+"""What an otherwise empty directory may hold and still become a store."""
 PROBE_BYTES = 1 << 20  # a disk with less than a MiB left cannot take the smallest artifact
+DIGEST_DIGITS = 2 * DIGEST_BYTES
 
 TROUBLES = {
     errno.ENOSPC: ("is on a full disk", "free some space, or choose another --store"),
@@ -47,8 +49,12 @@ TROUBLES = {
     errno.EPERM: ("may not be written", "change its permissions, or choose another --store"),
     errno.ENOTDIR: ("is not a directory", "choose another --store"),
     errno.EEXIST: ("is not a directory", "choose another --store"),
+    errno.ENAMETOOLONG: ("has a name that is too long", "choose another --store"),
 }
 """What an operating-system error means for a store, and the remedy."""
+DISK_TROUBLES = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+"""The errors that speak of the disk, whatever file was written."""
+ASKED_FIRST = "Not enough free space to write"  # numpy, which asks for the space before it takes any; without a number
 
 
 class StoreError(Exception):
@@ -110,48 +116,80 @@ class Store:
     def record(self, artifact_id: str) -> dict[str, Any]:
         """What ``record.json`` of a finished artifact says."""
         file = self.location(artifact_id) / RECORD
-        try:
-            entries = json.loads(file.read_bytes())
-        except FileNotFoundError:
-            raise StoreError(f"there is no finished artifact {artifact_id} in {self.root}; run it first") from None
-        except ValueError:
-            raise _damaged(file, "is not JSON") from None
-        if not isinstance(entries, dict) or not isinstance(entries.get("files"), dict):
-            raise _damaged(file, "has no list of files")
-        if entries.get("id") != artifact_id:
-            raise _damaged(file, f"belongs to the artifact {entries.get('id')!r}")
+        if not file.is_file():
+            raise StoreError(f"there is no finished artifact {artifact_id} in {self.root}; run it first")
+        entries = read_record(file)
+        if entries["id"] != artifact_id:
+            raise damaged(file, f"belongs to the artifact {entries['id']!r}")
         return entries
 
     def check(self, artifact_id: str) -> Path:
         """The artifact's directory, when every recorded file is there in its recorded size. Reads no content."""
-        directory = self.location(artifact_id)
-        for name, entry in self.record(artifact_id)["files"].items():
-            file = directory / name
-            if not file.is_file():
-                raise _damaged(directory, f"lacks the file {name}")
-            if (found := file.stat().st_size) != entry["bytes"]:
-                raise _damaged(directory, f"has {found} bytes in {name} where its record says {entry['bytes']}")
-        return directory
+        return _check_sizes(self.location(artifact_id), self.record(artifact_id))
 
     def path(self, artifact_id: str, *, verify: bool = False) -> Path:
         """The artifact's directory. Sizes are compared always, digests on first use in a process or with ``verify``."""
-        directory = self.check(artifact_id)
+        directory, record = self.location(artifact_id), self.record(artifact_id)
+        _check_sizes(directory, record)
         if verify or artifact_id not in self._verified:
-            for name, entry in self.record(artifact_id)["files"].items():
-                if _file_digest(directory / name) != entry["blake2b"]:
-                    raise _damaged(directory, f"has a file {name} whose content is not what its record says")
+            _check_content(directory, record)
             self._verified.add(artifact_id)
         return directory
 
+    def read(self, artifact_id: str, name: str) -> bytes | None:
+        """The content of one file of a finished artifact, verified without its other files; None if it has no such."""
+        entry = self.record(artifact_id)["files"].get(name)
+        if entry is None:
+            return None
+        directory = self.location(artifact_id)
+        _check_sizes(directory, {"files": {name: entry}})
+        _check_content(directory, {"files": {name: entry}})
+        return (directory / name).read_bytes()
+
+    def refuse_foreign(self) -> None:
+        """Nothing, if the root is a store or can become one: an empty directory, or none.
+
+        Raises:
+            StoreError: where the root holds other things, such as a checkout whose ``experiments`` is a package.
+        """
+        with explained(self.root):
+            names = {entry.name for entry in self.root.iterdir()} if self.root.is_dir() else set()
+        if names.issuperset(set(LAYOUT) - {"experiments"}):
+            return  # a store; what its owner put beside is no concern
+        if foreign := sorted(names - set(LAYOUT) - HARMLESS):
+            listed = ", ".join(foreign[:3]) + (", ..." if len(foreign) > 3 else "")
+            raise StoreError(
+                f"{self.root} is not a store, and holds other things ({listed}); give --store a store, an empty"
+                " directory or a new one"
+            )
+
+    def require(self) -> None:
+        """Nothing, if there is a store at the root. Only a run makes one."""
+        self.refuse_foreign()
+        if not (self.root / "artifacts").is_dir():
+            raise StoreError(f"there is no store at {self.root}; `stagecraft run` makes one, or choose another --store")
+
     def preflight(self) -> None:
         """Make sure that the store can be written, with a file that is written, flushed and removed again."""
-        with explained(self.root):
-            for name in ("artifacts", "work", "locks", "experiments"):
-                (self.root / name).mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=self.root / "work") as probe:
-                probe.write(bytes(PROBE_BYTES))
-                probe.flush()
-                os.fsync(probe.fileno())
+        self.refuse_foreign()
+        try:
+            with explained(self.root):
+                for name in LAYOUT:
+                    (self.root / name).mkdir(parents=True, exist_ok=True)
+        except OSError as error:  # such as a place under /proc, where nothing can be made
+            raise StoreError(f"the store {self.root} cannot be made there ({error}); choose another --store") from error
+        self.probe()
+
+    def probe(self) -> None:
+        """Nothing, if the disk of the work in progress takes one more MiB. The file is gone again afterwards.
+
+        Raises:
+            StoreError: where the disk is full, over quota or read-only.
+        """
+        with explained(self.root), tempfile.TemporaryFile(dir=self.root / "work") as probe:
+            probe.write(bytes(PROBE_BYTES))
+            probe.flush()
+            os.fsync(probe.fileno())
 
     @contextmanager
     def open(self, artifact_id: str, *, timeout_s: float = -1) -> Iterator[Path]:
@@ -232,13 +270,102 @@ def explained(root: Path) -> Iterator[None]:
         raise StoreError(f"the store {root} {trouble} ({error}); {remedy}") from error
 
 
-def _damaged(place: Path, fault: str) -> DamagedArtifact:
-    directory = place.parent if place.name == RECORD else place
+def disk_trouble(error: BaseException, root: Path) -> StoreError | None:
+    """The StoreError for an error, or a cause of it, that a full or read-only disk raised; None for any other.
+
+    What a library made of the system's error is known by the system's words in its message.
+    """
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        for number in DISK_TROUBLES:
+            if _speaks_of(link, number):
+                trouble, remedy = TROUBLES[number]
+                return StoreError(f"the store {root} {trouble} ({first_line(error)}); {remedy}")
+        link = link.__cause__ or link.__context__
+    return None
+
+
+def _speaks_of(error: BaseException, number: int) -> bool:
+    if isinstance(error, OSError) and error.errno == number:
+        return True
+    text = str(error)
+    return os.strerror(number) in text or (number == errno.ENOSPC and ASKED_FIRST in text)
+
+
+def first_line(error: BaseException) -> str:
+    """An error's message without the frames that a C++ library writes below it."""
+    return str(error).partition("\n")[0]
+
+
+def damaged(place: Path, fault: str) -> DamagedArtifact:
+    """The error for an artifact's directory, or a file in it, that is not what it was."""
+    directory = place if place.is_dir() else place.parent
     return DamagedArtifact(f"damaged artifact: {place} {fault}; delete the directory {directory} and run again")
 
 
+def verified(directory: Path) -> Path:
+    """The directory of an artifact, wherever it stands now, when every file is what its record says.
+
+    Raises:
+        DamagedArtifact: where one is not.
+    """
+    record = read_record(directory / RECORD)
+    _check_sizes(directory, record)
+    _check_content(directory, record)
+    return directory
+
+
+def read_record(file: Path) -> dict[str, Any]:
+    """The entries of a ``record.json``, of the kinds that ``seal`` writes.
+
+    Raises:
+        DamagedArtifact: where it is no JSON, or some entry is of another kind.
+    """
+    try:
+        entries = json.loads(file.read_bytes())
+    except (ValueError, RecursionError):
+        raise damaged(file, "is not JSON") from None
+    if not isinstance(entries, dict) or not isinstance(entries.get("files"), dict):
+        raise damaged(file, "has no list of files")
+    if not entries["files"]:
+        raise damaged(file, "lists no file")
+    for name, entry in entries["files"].items():
+        if not _is_file_entry(name, entry):
+            raise damaged(file, f"has an entry for the file {name!r} that is no size and digest")
+    for name, kind in {"id": str, "description": str, "parents": list, "versions": dict, "created": str}.items():
+        if not isinstance(entries.get(name), kind):
+            raise damaged(file, f"has {name!r} missing or of another kind")
+    return entries
+
+
+def _is_file_entry(name: str, entry: object) -> bool:
+    place = PurePosixPath(name)
+    if place.is_absolute() or ".." in place.parts or not place.parts or not isinstance(entry, dict):
+        return False
+    size, digest = entry.get("bytes"), entry.get("blake2b")
+    return type(size) is int and isinstance(digest, str) and len(digest) == DIGEST_DIGITS
+
+
+def _check_sizes(directory: Path, record: Mapping[str, Any]) -> Path:
+    for name, entry in record["files"].items():
+        file = directory / name
+        if not file.is_file():
+            raise damaged(directory, f"lacks the file {name}")
+        if (found := file.stat().st_size) != entry["bytes"]:
+            raise damaged(directory, f"has {found} bytes in {name} where its record says {entry['bytes']}")
+    return directory
+
+
+def _check_content(directory: Path, record: Mapping[str, Any]) -> None:
+    for name, entry in record["files"].items():
+        if _file_digest(directory / name) != entry["blake2b"]:
+            raise damaged(directory, f"has a file {name} whose content is not what its record says")
+
+
 def _checked_entries(artifact_id: str, record: Mapping[str, object]) -> dict[str, object]:
-    """The record without its files. No host names and no paths: the same work leaves the same kind of record."""
+    """The record without its files."""
     if record.get("kind") not in KINDS:
         raise ValueError(f"the kind of an artifact's record is one of {KINDS}, got {record.get('kind')!r}")
     if missing := {"description", "parents"} - set(record):
@@ -247,28 +374,10 @@ def _checked_entries(artifact_id: str, record: Mapping[str, object]) -> dict[str
         **record,
         "id": artifact_id,
         "versions": library_versions(),
+        "code": code_identity(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": _machine_kind(),
+        "machine": machine_kind(),
     }
-
-
-def library_versions() -> dict[str, str]:
-    """The versions that may move a result's last bits, and so stand in every record."""
-    found = {"python": platform.python_version()}
-    for package in RECORDED_PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
-
-
-def _machine_kind() -> dict[str, str]:
-    """Architecture, and the vector instructions that torch uses where torch had a part in the work."""
-    kind = {"architecture": platform.machine()}
-    if torch := sys.modules.get("torch"):
-        kind["cpu_capability"] = torch.backends.cpu.get_cpu_capability()
-    return kind
 
 
 def _file_digest(file: Path) -> str:

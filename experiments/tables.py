@@ -10,13 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.claims import CheckFinding, Finding, Measure
 from experiments.experiment import Experiment
-from experiments.results import Policy, Results, band_entries, rollouts
+from experiments.results import CORRECTED, FLOOR, Policy, Results, band_entries, rollouts
 from experiments.store import Store
 from training.ledger import Ledger, Spent
 
-CORRECTED = "_corrected"
-FLOOR = "floor"
 PROBLEMS_SHOWN = 4  # enough to see what a policy does, few enough to read on paper
 
 
@@ -61,6 +60,23 @@ class ScoreTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EndTable:
+    """The study's number at the end of every arm: the answer to "how much?"."""
+
+    evaluation: str
+    band: str
+    metric: str
+    """The raw metric, also where the study reads it above its floor."""
+    rows: tuple[tuple[str, Cell | None], ...]
+    """(arm, its number after its last stage); None where nothing was measured."""
+
+    @property
+    def has_floor(self) -> bool:
+        """Whether the metric has a guessing floor."""
+        return any(cell is not None and cell.corrected is not None for _, cell in self.rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShownRollout:
     """One completion of one arm."""
 
@@ -97,18 +113,17 @@ class LedgerRow:
     steps: float
     training: Spent
     sampling: Spent
-    evaluation: Spent
+    evaluation: Spent | None
+    """None while no seed has all its evaluations."""
     seeds: int
+    """Seeds that have all stages: what ``steps``, ``training`` and ``sampling`` are over."""
+    evaluated_seeds: int
+    """Seeds that have all stages and evaluations: what ``evaluation`` is over."""
 
     @property
     def flops(self) -> int:
         """Training and sampling together: what a study that matches compute holds equal."""
         return self.training.flops + self.sampling.flops
-
-    @property
-    def cpu_s(self) -> float:
-        """CPU seconds of everything."""
-        return self.training.cpu_s + self.sampling.cpu_s + self.evaluation.cpu_s
 
 
 def policy_groups(results: Results, order: Sequence[str]) -> tuple[PolicyGroup, ...]:
@@ -180,30 +195,59 @@ def rollout_table(experiment: Experiment, results: Results, store: Store) -> Rol
     return None
 
 
+def end_table(experiment: Experiment, results: Results) -> EndTable | None:
+    """The primary reading of every arm after its last stage; None while nothing is measured."""
+    reading = experiment.primary
+    metric = reading.metric.removesuffix(CORRECTED)
+    rows = tuple(
+        (arm, _cell(_end_of(results, arm), results, reading.evaluation, reading.band, metric))
+        for arm in experiment.order
+    )
+    if all(cell is None for _, cell in rows):
+        return None
+    return EndTable(evaluation=reading.evaluation, band=reading.band, metric=metric, rows=rows)
+
+
+def effect_above_floor(finding: Finding, results: Results) -> float | None:
+    """A claim's mean effect in rates above the guessing floor; None where one of its metrics has no floor."""
+    read = results.corrected_reader()
+    values = []
+    for seed, _ in finding.per_seed:
+        corrected = {measure: read(measure, seed) for measure in finding.claim.effect.measures}
+        known: dict[Measure, float] = {measure: value for measure, value in corrected.items() if value is not None}
+        if len(known) < len(corrected):
+            return None
+        values.append(finding.claim.effect.value(known.__getitem__))
+    return math.fsum(values) / len(values) if values else None
+
+
+def check_values(finding: CheckFinding, results: Results) -> tuple[tuple[int, float, float | None], ...]:
+    """(seed, value, value above the guessing floor) of a check; the last is None where there is no floor."""
+    read = results.corrected_reader()
+    return tuple((seed, value, read(finding.check.measure, seed)) for seed, value in finding.per_seed)
+
+
 def ledger_rows(experiment: Experiment, results: Results) -> tuple[LedgerRow, ...]:
-    """What each arm cost per seed (shared stages counted in every arm), then what the experiment really cost."""
+    """What each arm cost per seed (shared stages counted in every arm), then what the experiment really cost.
+
+    A seed without all its stages counts in no mean, and one without all its evaluations not in that of evaluation: a
+    gap is not a cost of 0.
+    """
+    rows = [row for arm in experiment.order if (row := _arm_row(arm, results)) is not None]
     ledgers = results.artifacts.ledgers
-    rows = []
-    for arm in experiment.order:
-        per_seed = []
-        for seed in results.seeds:
-            policies = list(results.of(seed=seed, arm=arm))
-            if all(policy.finished for policy in policies):
-                per_seed.append(_total([ledgers[i] for policy in policies for i in _ids(policy) if i in ledgers]))
-        if per_seed:
-            rows.append(_mean_row(arm, per_seed))
     everything = dict.fromkeys(i for policy in results.policies for i in _ids(policy) if i in ledgers)
     if everything:
         total = _total([ledgers[identity] for identity in everything])
         seeds = len({policy.seed for policy in results.policies if policy.finished})
         rows.append(
             LedgerRow(
-                label="whole experiment, every stage once",
+                label=f"whole experiment{' so far' if results.missing else ''}, every stage once",
                 steps=total.steps,
                 training=total.training,
                 sampling=total.sampling,
                 evaluation=total.evaluation,
                 seeds=seeds,
+                evaluated_seeds=seeds,
             )
         )
     return tuple(rows)
@@ -301,8 +345,24 @@ def _rollout(arm: str, completion: dict[str, Any]) -> ShownRollout:
     )
 
 
+def _end_of(results: Results, arm: str) -> PolicyGroup:
+    """An arm's policies after its last stage."""
+    policies = tuple({policy.seed: policy for policy in results.of(arm=arm)}.values())
+    return PolicyGroup(
+        arms=(arm,),
+        stage=policies[0].stage,
+        stage_name=policies[0].stage_name,
+        policies=policies,
+        shared_by_all=False,
+    )
+
+
 def _ids(policy: Policy) -> list[str]:
-    return [policy.stage_id, *(identity for _, identity in policy.evaluation_ids)]
+    return [policy.stage_id, *_evaluation_ids(policy)]
+
+
+def _evaluation_ids(policy: Policy) -> list[str]:
+    return [identity for _, identity in policy.evaluation_ids]
 
 
 def _total(ledgers: Iterable[Ledger]) -> Ledger:
@@ -317,16 +377,36 @@ def _total(ledgers: Iterable[Ledger]) -> Ledger:
     return total
 
 
-def _mean_row(label: str, ledgers: Sequence[Ledger]) -> LedgerRow:
-    total = _total(ledgers)
+def _arm_row(arm: str, results: Results) -> LedgerRow | None:
+    """An arm's mean cost over the seeds that have it; None while no seed has all its stages."""
+    artifacts = results.artifacts
+    trained, evaluated = [], []
+    for seed in results.seeds:
+        policies = list(results.of(seed=seed, arm=arm))
+        if not all(policy.finished for policy in policies):
+            continue
+        stages = [policy.stage_id for policy in policies]
+        trained.append(_ledger_of(stages, results))
+        evaluations = [identity for policy in policies for identity in _evaluation_ids(policy)]
+        if all(identity in artifacts.evaluations for identity in evaluations):
+            evaluated.append(_ledger_of(stages + evaluations, results))
+    if not trained:
+        return None
+    total = _total(trained)
     return LedgerRow(
-        label=label,
-        steps=total.steps / len(ledgers),
-        training=_divided(total.training, len(ledgers)),
-        sampling=_divided(total.sampling, len(ledgers)),
-        evaluation=_divided(total.evaluation, len(ledgers)),
-        seeds=len(ledgers),
+        label=arm,
+        steps=total.steps / len(trained),
+        training=_divided(total.training, len(trained)),
+        sampling=_divided(total.sampling, len(trained)),
+        evaluation=_divided(_total(evaluated).evaluation, len(evaluated)) if evaluated else None,
+        seeds=len(trained),
+        evaluated_seeds=len(evaluated),
     )
+
+
+def _ledger_of(identities: Sequence[str], results: Results) -> Ledger:
+    ledgers = results.artifacts.ledgers
+    return _total([ledgers[identity] for identity in identities if identity in ledgers])
 
 
 def _divided(spent: Spent, by: int) -> Spent:

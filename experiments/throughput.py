@@ -11,13 +11,15 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from pathlib import Path
 
 import torch
 
 from experiments.graph import Node, longest_paths
-from experiments.store import Store
+from experiments.store import RECORD, Store, damaged
 from models import Transformer, initialise, token_logits, training_flops
 from testbeds.streams import seed_from_key
+from training.ledger import Ledger
 
 LEDGER = "ledger.json"
 MOST_LEDGERS = 64  # the newest say enough, and a large store stays quick to ask
@@ -67,16 +69,29 @@ def makespan_s(nodes: Sequence[Node], seconds: Mapping[str, float], workers: int
 
 
 def _recorded(store: Store) -> Throughput | None:
-    files = sorted(store.root.glob(f"artifacts/*/*/{LEDGER}"), key=lambda file: file.stat().st_mtime)[-MOST_LEDGERS:]
+    """From the ledgers of the newest finished artifacts; a directory without a record is none."""
+    newest = sorted(store.ids(), key=lambda each: (store.location(each) / RECORD).stat().st_mtime)[-MOST_LEDGERS:]
     flops = cpu_s = 0.0
-    for file in files:
-        ledger = json.loads(file.read_bytes())
-        for kind in ("training", "sampling", "evaluation"):
-            flops += ledger[kind]["flops"]
-            cpu_s += ledger[kind]["cpu_s"]
+    count = 0
+    for artifact_id in newest:
+        content = store.read(artifact_id, LEDGER)
+        if content is None:
+            continue
+        ledger = _ledger(content, store.location(artifact_id))
+        for spent in (ledger.training, ledger.sampling, ledger.evaluation):
+            flops += spent.flops
+            cpu_s += spent.cpu_s
+        count += 1
     if cpu_s < LEAST_CPU_S or not flops:
         return None
-    return Throughput(flops_per_s=flops / cpu_s, source=f"the ledgers of {len(files)} finished stages")
+    return Throughput(flops_per_s=flops / cpu_s, source=f"the ledgers of {count} finished stages and evaluations")
+
+
+def _ledger(content: bytes, directory: Path) -> Ledger:
+    try:
+        return Ledger.from_json(json.loads(content))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise damaged(directory, f"has a file {LEDGER} that is no ledger") from None
 
 
 def _trial(model: Transformer, vocabulary: int) -> Throughput:

@@ -5,21 +5,21 @@ Importing this module imports no torch, so that ``begin`` can still set the numb
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from experiments.progress import ProgressFile
-from experiments.store import BusyArtifactError, Store, StoreError, explained
+from experiments.provenance import code_identity
+from experiments.store import BusyArtifactError, Store, StoreError, disk_trouble, first_line
 
 if TYPE_CHECKING:  # a worker learns of these classes, and of torch, with its first node
     from experiments.graph import Node
@@ -27,7 +27,6 @@ if TYPE_CHECKING:  # a worker learns of these classes, and of torch, with its fi
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 PACKAGES = ("testbeds", "models", "training", "experiments")
-DISK_TROUBLES = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +64,7 @@ def begin(lifeline: Connection) -> None:
     if torch := sys.modules.get("torch"):  # imported by the main script, before the variables were set
         torch.set_num_threads(1)
     threading.Thread(target=_end_with, args=(lifeline,), daemon=True, name="lifeline").start()
+    code_identity()  # of the code that this process is about to import, not of what an editor saves meanwhile
 
 
 def work(node: Node, store: Store, execution: Execution) -> Outcome:
@@ -79,8 +79,28 @@ def work(node: Node, store: Store, execution: Execution) -> Outcome:
     except BusyArtifactError:
         return Outcome(status="busy")
     except Exception as error:  # noqa: BLE001  # whatever a job raises must reach the person who waits for it
-        return Outcome(status="failed", failure=described(error), seconds=time.monotonic() - started)
+        failure = described(explained_by_disk(error, store))
+        return Outcome(status="failed", failure=failure, seconds=time.monotonic() - started)
     return Outcome(status="made", seconds=time.monotonic() - started, metrics=metrics)
+
+
+def explained_by_disk(error: Exception, store: Store) -> Exception:
+    """The error itself or, where the store's disk is full or read-only, that as a StoreError.
+
+    Libraries turn a failed write into errors of their own (a RuntimeError, a SafetensorError, an OSError without a
+    number), so the disk is asked, and not only the error.
+    """
+    if isinstance(error, StoreError):
+        return error
+    if trouble := disk_trouble(error, store.root):
+        return trouble
+    try:
+        store.probe()
+    except StoreError as trouble:
+        return StoreError(f"{trouble}; it stopped the job with {type(error).__name__}: {first_line(error)}")
+    except OSError:  # the disk cannot even be asked: the first error says more
+        return error
+    return error
 
 
 def described(error: Exception) -> Failure:
@@ -115,27 +135,14 @@ def _make(node: Node, store: Store, workspace: Path, execution: Execution) -> Ma
             " the identity of a declared object depends on the process; please report this"
         )
     progress = ProgressFile(workspace)
-    with _disk_troubles_explained(store):
-        parents = [store.path(parent) for parent in node.parents]
-        node.perform(parents, workspace=workspace, execution=execution, report=progress)
-        store.seal(
-            node.id,
-            workspace,
-            {"kind": node.kind, "description": node.description, "parents": list(node.parents)},
-        )
+    parents = [store.path(parent) for parent in node.parents]
+    node.perform(parents, workspace=workspace, execution=execution, report=progress)
+    store.seal(
+        node.id,
+        workspace,
+        {"kind": node.kind, "description": node.description, "parents": list(node.parents)},
+    )
     return progress.metrics
-
-
-@contextmanager
-def _disk_troubles_explained(store: Store) -> Iterator[None]:
-    """A job that runs into a full or read-only disk fails with the store's message; its other errors stay its own."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in DISK_TROUBLES:
-            raise
-        with explained(store.root):
-            raise
 
 
 def _end_with(lifeline: Connection) -> None:

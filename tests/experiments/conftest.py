@@ -34,6 +34,6 @@ def filled(fake, tmp_path_factory):
 
     store = Store(tmp_path_factory.mktemp("filled"))
     study = fake.experiment()
-    register(study, fake.SCALE, store.root, now=datetime(2026, 1, 2, tzinfo=UTC))
+    register(study, fake.SCALE, store.root, now=datetime(2020, 1, 2, tzinfo=UTC))
     fake.fill(store, study)
     return store

@@ -8,6 +8,8 @@ import signal
 import time
 from dataclasses import dataclass
 
+import numpy as np
+
 from experiments.graph import Kind, Plan, User
 from testbeds.identity import digest
 
@@ -19,6 +21,29 @@ class Progress:
     done: int
     total: int
     metrics: dict[str, float]
+
+
+LARGE = 16 << 20  # bytes; more than the file system that a test makes
+
+
+def _safetensors(file):
+    from safetensors.numpy import save_file
+
+    save_file({"weight": np.zeros(LARGE, dtype=np.uint8)}, file)
+
+
+def _torch(file):
+    import torch
+
+    torch.save({"weight": torch.zeros(LARGE, dtype=torch.uint8)}, file)
+
+
+def _numpy(file):
+    np.save(file, np.zeros(LARGE, dtype=np.uint8))
+
+
+OVERFILLING = {"overfills by safetensors": _safetensors, "overfills by torch": _torch, "overfills by numpy": _numpy}
+"""Moods in which a node writes more than a small disk holds, each with another library."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +104,10 @@ class FakeNode:
             raise ZeroDivisionError("a fault of the program")
         if self.mood == "fills the disk":
             raise OSError(errno.ENOSPC, "No space left on device")
+        if self.mood == "is failed by a library":
+            raise RuntimeError("[enforce fail at inline_container.cc:664] . unexpected pos 64 vs 0\nframe #0: ...")
+        if self.mood in OVERFILLING:
+            OVERFILLING[self.mood](workspace / "large")
         if self.mood == "dies always" or (self.mood == "dies once" and not (workspace / "died").exists()):
             (workspace / "died").touch()
             os.kill(os.getpid(), signal.SIGKILL)

@@ -187,6 +187,7 @@ def _evaluation(store, identity, parent, evaluation, value, *, leaking):
     files = {
         "results.json": json.dumps({"metrics": metrics, "bands": bands}),
         "rollouts.jsonl": "".join(json.dumps(row) + "\n" for row in rows),
+        "ledger.json": json.dumps(Ledger(evaluation=Spent(tokens=8)).to_json()),
     }
     seen = evaluation.seen or leaking
     keys = [f"SFT {i}" for i in range(3)] if seen else [f"test {i}" for i in range(4)]

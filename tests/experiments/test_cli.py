@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -47,7 +49,8 @@ def finished(tmp_path_factory):
     root = tmp_path_factory.mktemp("finished") / "store"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiments, "__path__", [*experiments.__path__, str(HERE)])
-        patch.setattr(sys, "argv", ["stagecraft", "run", "e99", "--workers", "1", "--store", str(root)])
+        command = f"stagecraft run e99 --workers 1 --no-report --store {root}"
+        patch.setattr(sys, "argv", shlex.split(command))
         with pytest.raises(SystemExit) as ended:
             cli.main()
     assert not ended.value.code
@@ -68,6 +71,7 @@ def test_list_shows_testbeds_levels_and_experiments_without_importing_torch():
     assert done.returncode == 0, done.stderr
     assert "countdown" in done.stdout
     assert "easy" in done.stdout
+    assert "train 80%, validation 10%, test 10%" in done.stdout  # the splits that --split may name
 
 
 def test_list_reads_a_study_headline_from_its_file(stagecraft):
@@ -82,6 +86,19 @@ def test_show_prints_problem_trace_verdict_features_and_floor(stagecraft):
     assert out.count("correct:") == 2
     for name in ("problem", "step", "completion", "answer", "features", "floor", "key"):
         assert re.search(rf"│ {name} ", out), name
+
+
+def test_show_tells_what_a_study_must_fit_of_every_level_without_importing_torch():
+    script = (
+        "import sys; sys.argv = ['stagecraft', 'show', 'latent_modules']; from experiments.cli import main\n"
+        "try: main()\n"
+        "finally: sys.exit('torch was imported' if 'torch' in sys.modules else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "of 64 problems" in done.stdout
+    # depth 5: <bos> input, 5 modules, >; 5 states <eos>
+    assert re.search(r"^hard +8 +6 +depth, .*routing_modules", done.stdout, re.MULTILINE)
 
 
 def test_show_with_another_seed_shows_other_problems(stagecraft):
@@ -100,11 +117,19 @@ def test_show_with_another_seed_shows_other_problems(stagecraft):
         ("plan e99 --seeds 7", "asks for 7 seeds"),
         ("generate countdown --split train", "must be a split and a count of at least 1, such as train=1000"),
         ("generate countdown --split train=0", "must be a split and a count of at least 1"),
+        ("generate countdown --split train=١٢", "must be a split and a count of at least 1"),
+        (f"generate countdown --split train={'9' * 5000}", "must be a split and a count of at least 1"),
+        ("generate countdown --split train=5 --split train=7", "--split has 'train' more than once (5 and 7)"),
         ("generate countdown --split trian=5", "no split 'trian'"),
         ("generate countdown --level easy --split train=99999999", "99999999 distinct problems asked"),
         ("generate countdown --split train=5 --out no/such/place.jsonl", "cannot write no/such/place.jsonl"),
         ("sample 12ab", "no artifact in store has an id that starts with '12ab'"),
         ("sample 12ab --level easy", "goes with --task"),
+        ("sample 12ab --task countdwn", "no testbed 'countdwn'"),
+        ("report e99", "no store at store; `stagecraft run` makes one"),
+        ("report e99 --store no/such", "no store at no/such"),
+        ("plan e99 --store /usr", "/usr is not a store, and holds other things"),
+        ("run e99 --store /usr", "/usr is not a store, and holds other things"),
     ],
 )
 def test_what_cannot_be_done_is_one_message_and_leaves_nothing(stagecraft, tmp_path, line, words):
@@ -139,14 +164,103 @@ def test_generate_writes_the_asked_splits_in_either_format(stagecraft, tmp_path)
     assert (tmp_path / "countdown-easy.parquet").exists()
 
 
+def test_generate_keeps_what_is_there_unless_forced(stagecraft, tmp_path):
+    make = "generate countdown --level easy --split test=5 --out [b]c:x:.jsonl"
+    code, out, _ = stagecraft(make)
+    assert code == 0
+    assert out.startswith("[b]c:x:.jsonl: 5 test problems")  # as it is, not as Rich's bold and a cross
+    first = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    code, _, err = stagecraft(f"{make} --seed 1")
+    assert code == 2
+    assert err == "error: [b]c:x:.jsonl exists; give --force to replace it, or --out with another name\n"
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == first
+    assert stagecraft(f"{make} --seed 1 --force")[0] == 0
+    assert {file.name for file in tmp_path.iterdir()} == set(first)
+    assert (tmp_path / "[b]c:x:.jsonl").read_bytes() != first["[b]c:x:.jsonl"]
+
+
+@pytest.mark.parametrize("taken", ["c.jsonl", "c.jsonl.manifest.json"])
+def test_generate_never_replaces_a_directory_or_leaves_one_file_of_two(stagecraft, tmp_path, taken):
+    (tmp_path / taken).mkdir()
+    code, _, err = stagecraft("generate countdown --level easy --split test=5 --out c.jsonl --force")
+    assert code == 2
+    assert err.startswith(f"error: {taken} is not a file that can be replaced")
+    assert [path.name for path in tmp_path.iterdir()] == [taken]
+
+
+STUDY = (HERE / "e99_tiny.py").read_text()
+
+
+@pytest.fixture
+def study_file(monkeypatch, tmp_path_factory):
+    """Writes a study's file into a folder of its own where studies are looked for, and forgets its module again."""
+    folder = tmp_path_factory.mktemp("studies")
+    monkeypatch.setattr(experiments, "__path__", [*experiments.__path__, str(folder)])
+
+    def write(name, text):
+        (folder / f"{name}.py").write_bytes(text if isinstance(text, bytes) else text.encode())
+        importlib.invalidate_caches()
+        monkeypatch.delitem(sys.modules, f"experiments.{name}", raising=False)
+        monkeypatch.delattr(experiments, name, raising=False)
+        return folder / f"{name}.py"
+
+    return write
+
+
+def test_a_study_under_the_name_of_another_is_refused(stagecraft, study_file):
+    study_file("e98_copy", STUDY)  # and declares name="e99", as a copy does
+    code, _, err = stagecraft("plan e98")
+    assert code == 2
+    assert "experiments.e98_copy declares an experiment named 'e99'" in err
+    assert "name='e98'" in err
+    assert stagecraft("plan e99")[0] == 0
+
+
+@pytest.mark.parametrize("name", ["e99", "e99_tiny", "e99_other"])
+def test_two_files_with_one_short_name_are_refused_by_any_name(stagecraft, study_file, name):
+    study_file("e99_other", STUDY)
+    code, _, err = stagecraft(f"plan {name}")
+    assert code == 2
+    assert "the name 'e99' belongs to 2 files (e99_other, e99_tiny)" in err
+    _, out, _ = stagecraft("list")
+    assert out.count("e99 (two files)") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "listed", "words"),
+    [
+        ('"""A study."""\nx = 1\ndef arms(:\n', "cannot be read: line 3", "line 3: invalid syntax"),
+        (b'"""A study."""\nx = "\xff"\n', "cannot be read", "utf-8"),
+        (b'"""A study."""\n\x00\n', "cannot be read", "null bytes"),
+        ('"""A study."""\nimport nowhere_to_be_found\n', "A study.", "line 2: ModuleNotFoundError"),
+        ('"""A study."""\n\nx = undefined\n', "A study.", "line 3: NameError: name 'undefined' is not defined"),
+        (STUDY.replace('name="help"', 'name=""'), "How little", "ValueError: a Claim"),
+        ('"""A study."""\nEXPERIMENT = 3\n', "A study.", "declares no experiment"),
+    ],
+)
+def test_a_broken_study_is_named_with_its_line_and_stops_no_other(stagecraft, study_file, text, listed, words):
+    file = study_file("e97_broken", text)
+    code, out, _ = stagecraft("list")
+    assert code == 0
+    assert re.search(rf"e97 .* e97_broken .*{listed}", out)
+    assert stagecraft("plan e99")[0] == 0
+    code, _, err = stagecraft("plan e97")
+    assert code == 2
+    assert err.count("\n") == 1
+    assert words in err
+    assert str(file) in err or "experiments.e97_broken" in err
+
+
 @pytest.mark.smoke
 def test_a_second_run_reuses_everything_and_writes_the_report_again(stagecraft, finished):
     before = {file: file.stat().st_mtime_ns for file in finished.glob("artifacts/*/*/*")}
     report = finished / "experiments" / "e99" / "smoke" / "report.html"
-    report.unlink()
+    report.unlink(missing_ok=True)
     code, out, _ = stagecraft(f"run e99 --store {finished}")
     assert code == 0
     assert "4 stages and evaluations, 4 reused, 0 to run" in out
+    (digits,) = re.findall(r"ask a policy: stagecraft sample (\w+) --count 3 --store", out)
+    assert any(policy.name.startswith(digits) for policy in policies(finished))
     assert "inconclusive: Demonstrations help." in out  # one seed shows nothing
     assert report.exists()
     assert {file: file.stat().st_mtime_ns for file in finished.glob("artifacts/*/*/*")} == before
@@ -159,7 +273,7 @@ def test_plan_tells_reused_from_missing_with_cost_and_time(stagecraft, finished)
     code, out, _ = stagecraft(f"plan e99 --scale full --store {finished}")
     assert code == 0
     assert "12 stages and evaluations: 4 reused, 8 to run" in out
-    assert re.search(r"FLOPs to do: about \d+\.\d minutes on \d+ workers", out)
+    assert re.search(r"FLOPs to do: under a minute on \d+ workers?, their start included", out)
     assert "a timed training step" in out  # the store's ledgers are too short to judge by
 
 
@@ -174,7 +288,22 @@ def test_report_goes_where_it_is_asked_to(stagecraft, finished, tmp_path):
     code, out, _ = stagecraft(f"report e99 --store {finished} --out here.html")
     assert code == 0
     assert "report: here.html" in out
-    assert "<html" in (tmp_path / "here.html").read_text()
+    page = (tmp_path / "here.html").read_text()
+    assert "<html" in page
+    code, _, err = stagecraft(f"report e99 --store {finished} --out here.html")
+    assert code == 2
+    assert "here.html exists; give --force" in err
+    assert stagecraft(f"report e99 --store {finished} --out here.html --force")[0] == 0
+    assert (tmp_path / "here.html").read_text() == page
+
+
+@pytest.mark.smoke
+def test_a_report_never_replaces_a_directory(stagecraft, finished, tmp_path):
+    (tmp_path / "here").mkdir()
+    code, _, err = stagecraft(f"report e99 --store {finished} --out here --force")
+    assert code == 2
+    assert err == "error: here is not a file that can be replaced; give --out the name of a file\n"
+    assert list((tmp_path / "here").iterdir()) == []
 
 
 @pytest.mark.smoke
@@ -188,6 +317,89 @@ def test_sample_shows_completions_with_verdicts_by_id_prefix_and_directory(stage
     assert by_directory == by_id
     _, greedy, _ = stagecraft(f"sample {policy} --count 2 --temperature 0")
     assert greedy.count("wrong:") + greedy.count("correct:") == 2
+    assert "latent_modules/easy (test), problem 2 of 2" in greedy  # e99's task is that level
+
+
+@pytest.mark.smoke
+def test_sample_warns_of_a_task_that_no_stage_had(stagecraft, finished):
+    policy = policies(finished)[0]
+    code, out, err = stagecraft(f"sample {policy} --task latent_modules --level medium --count 1 --samples 1")
+    assert code == 0
+    assert "latent_modules/medium (test), problem 1 of 1" in out
+    assert "warning: no stage of this artifact had problems of latent_modules/medium" in err
+    assert "it had those of latent_modules/easy; without --task they are asked" in err
+    _, _, err = stagecraft(f"sample {policy} --task latent_modules --level easy --count 1 --samples 1")
+    assert err == ""
+
+
+def test_a_mixture_is_named_by_its_components():
+    from experiments.sampling import component_of, components, task_title
+    from testbeds.latent_modules import LatentModules
+    from testbeds.mixture import Mixture
+    from testbeds.streams import stream
+
+    shallow, deep = LatentModules(world=7, depth=2), LatentModules(world=7)
+    mixture = Mixture(tasks=(shallow, Mixture(tasks=(deep,), weights=(1.0,))), weights=(1.0, 1.0))
+    titles = {2: "latent_modules(world=7, depth=2)", 3: "latent_modules(world=7)"}  # 3 is the default depth
+    assert [task_title(task) for task in components(mixture)] == list(titles.values())
+    problems = mixture.generate(stream("mixture"), 20)
+    found = [task_title(component_of(mixture, problem)) for problem in problems]
+    assert found == [titles[problem.features["depth"]] for problem in problems]
+    assert set(found) == set(titles.values())
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    """A copy of a finished stage outside of any store."""
+    return Path(shutil.copytree(policies(finished)[0], tmp_path / "copy"))
+
+
+def truncate(file):
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+def flip(file):
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("harm", [truncate, flip])
+@pytest.mark.parametrize("name", ["model.safetensors", "recipe.json", "record.json", "tokenizer.json"])
+def test_sample_of_a_damaged_directory_names_file_and_remedy(stagecraft, copied, harm, name):
+    harm(copied / name)
+    code, out, err = stagecraft(f"sample {copied}")
+    assert code == 2
+    assert out == ""
+    assert err.count("\n") == 1
+    assert name in err
+    assert f"delete the directory {copied} and run again" in err
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json"])
+def test_sample_of_a_directory_without_record_says_that_it_cannot_be_loaded(stagecraft, copied, name):
+    (copied / "record.json").unlink()
+    assert stagecraft(f"sample {copied} --count 1")[0] == 0
+    (copied / name).write_text('{"a')
+    code, _, err = stagecraft(f"sample {copied}")
+    assert code == 2
+    assert err.count("\n") == 1
+    assert f"{copied} holds no policy that can be loaded" in err
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("text", ["{", "[]", "3", '{"class": "testbeds.suites.Suite", "revision": 1, ".task": 3}'])
+def test_a_malformed_recipe_is_named_and_another_task_can_still_be_asked(stagecraft, copied, text):
+    (copied / "record.json").unlink()
+    (copied / "recipe.json").write_text(text)
+    code, _, err = stagecraft(f"sample {copied}")
+    assert code == 2
+    assert err.count("\n") == 1
+    assert "recipe.json" in err
+    assert err.endswith("give --task\n")
+    assert stagecraft(f"sample {copied} --task latent_modules --level easy --count 1")[0] == 0
 
 
 @pytest.mark.smoke

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -143,3 +144,89 @@ def test_estimated_time_follows_chains_and_workers(workers, seconds):
     nodes = [Work("a"), Work("b", "a"), Work("c", "a"), Work("d", "b", "c")]
     # One worker: 1 + 2 + 5 + 3. Two: b runs beside c, so a, c, d: 1 + 5 + 3. More workers do not shorten the chain.
     assert makespan_s(nodes, {"a": 1.0, "b": 2.0, "c": 5.0, "d": 3.0}, workers) == seconds
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.4, "under a minute"),
+        (59.0, "under a minute"),
+        (90.0, "about 1.5 minutes"),
+        (1500.0, "about 25 minutes"),
+        (3 * 3600.0, "about 3.0 hours"),
+    ],
+)
+def test_an_estimate_is_told_in_words_without_false_digits(seconds, words):
+    from experiments.plan_table import in_minutes
+
+    assert in_minutes(seconds) == words
+
+
+def sealed(store, artifact_id, ledger):
+    with store.open(artifact_id) as workspace:
+        (workspace / "artifact").mkdir()
+        (workspace / "artifact" / "ledger.json").write_text(ledger)
+        return store.seal(artifact_id, workspace, {"kind": "stage", "description": "", "parents": []})
+
+
+def ledger_text(flops, cpu_s):
+    from training.ledger import Ledger, Spent
+
+    return json.dumps(Ledger(steps=1, training=Spent(tokens=1, flops=flops, cpu_s=cpu_s)).to_json())
+
+
+def test_speed_is_read_from_the_ledgers_of_finished_artifacts_alone(tiny, tmp_path):
+    from experiments.store import Store
+    from experiments.throughput import measured
+
+    store = Store(tmp_path / "store")
+    sealed(store, "ab" * 16, ledger_text(flops=3000, cpu_s=10.0))
+    sealed(store, "cd" * 16, ledger_text(flops=1000, cpu_s=10.0))
+    foreign = store.root / "artifacts" / "ef" / "left over"
+    foreign.mkdir(parents=True)
+    (foreign / "ledger.json").write_text("{")
+    # 4000 FLOPs in 20 s
+    assert measured(store, tiny.MODEL, 20).flops_per_s == 200.0
+
+
+@pytest.mark.parametrize("ledger", ["{", "[]", "{}", '{"steps": 1, "training": {"watts": 1}}'])
+def test_a_ledger_that_is_none_is_damage_with_a_remedy(tiny, tmp_path, ledger):
+    from experiments.store import DamagedArtifact, Store
+    from experiments.throughput import measured
+
+    store = Store(tmp_path / "store")
+    made = sealed(store, "ab" * 16, ledger)
+    with pytest.raises(DamagedArtifact, match=r"ledger\.json that is no ledger; delete the directory .* and run again"):
+        measured(store, tiny.MODEL, 20)
+    (made / "ledger.json").write_text(ledger[::-1] + " ")
+    with pytest.raises(DamagedArtifact, match=r"bytes in ledger\.json"):
+        measured(store, tiny.MODEL, 20)
+
+
+def test_an_evaluation_of_a_task_without_room_for_steps_has_an_estimate_too(tiny):
+    from experiments.planning import evaluation_flops
+    from testbeds.latent_modules import LatentModules
+    from testbeds.suites import Suite
+    from training.evaluation import Evaluation, ProblemSet
+
+    suite = Suite(task=LatentModules(world=0, depth=2, working="none"))
+    evaluation = Evaluation(sets=(ProblemSet(suite=suite, count=8),), max_new_tokens=8, seed=0, samples=4)
+    assert evaluation_flops(evaluation, tiny.MODEL, suite.task.symbols) > 0
+
+
+@pytest.mark.parametrize("level", ["countdown/hard", "latent_modules/routed", "latent_modules/direct"])
+def test_lengths_are_those_that_the_tokenizer_counts(level):
+    from experiments.lengths import fullest_demonstration, lengths_of
+    from models import Tokenizer
+    from testbeds.catalogue import task_named
+    from testbeds.streams import stream
+
+    task = task_named(level)
+    tokenizer = Tokenizer.of(task.symbols)
+    sample = task.generate(stream("lengths"), 8)
+    found = lengths_of(task, 8)
+    # One more each: the begin token before a prompt, the end token after a completion.
+    assert found.prompt == 1 + max(len(tokenizer.encode(problem.prompt)) for problem in sample)
+    texts = [fullest_demonstration(task, problem).text for problem in sample]
+    assert found.trace == 1 + max(len(tokenizer.encode(text)) for text in texts)
+    assert found.features == tuple(sorted(sample[0].features))

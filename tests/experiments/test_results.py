@@ -8,12 +8,24 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.claims import Measure
+from experiments.claims import Measure, level
 from experiments.evidence import differences, leak, overlaps, shown
+from experiments.judgement import judge
 from experiments.results import load
 from experiments.store import DamagedArtifact, Store
-from experiments.tables import band_table, ledger_rows, metric_table, policy_groups, rollout_table
+from experiments.tables import (
+    band_table,
+    check_values,
+    effect_above_floor,
+    end_table,
+    ledger_rows,
+    metric_table,
+    policy_groups,
+    rollout_table,
+)
 from training.recipe import stage_id
+
+pytestmark = pytest.mark.usefixtures("quick_holm")
 
 
 @pytest.fixture
@@ -132,6 +144,90 @@ def test_the_ledger_counts_shared_stages_in_every_arm_but_once_in_the_total(resu
     assert rows["SFT-8"].sampling.tokens == 100
     # Per seed 1 base, 2 SFT, 3 RL: 6 stages of 1000, over 3 seeds.
     assert rows["whole experiment, every stage once"].training.tokens == 18_000
+
+
+def test_an_artifact_that_arms_share_is_one_gap_and_seeds_share_a_sentence(fake, study, tmp_path):
+    # 1 base, 2 SFT and 3 RL stages per seed; the evaluations of a stage that is not there are no gaps of their own.
+    empty = load(study, fake.SCALE, Store(tmp_path / "empty"))
+    assert (empty.gaps, len(empty.missing)) == (3 * 6, 6)
+    everyone = "arms RL, SFT-4 <b>, SFT-8"
+    assert (
+        empty.missing[0]
+        == f"seeds 11, 12, 13, {everyone}: stage 0 (Pretrain, 5 steps, fresh problems) has not finished"
+    )
+    store = Store(tmp_path / "store")
+    fake.fill(
+        store, study, skip=lambda it: it[2] == 0 and (it[0], it[3]) in ((11, "test"), (13, "test"), (13, "memory"))
+    )
+    found = load(study, fake.SCALE, store)
+    assert found.gaps == 3
+    assert found.missing == (
+        f"seed 11, {everyone}: no evaluation test after stage 0 (Pretrain)",
+        f"seed 13, {everyone}: no evaluations test, memory after stage 0 (Pretrain)",
+    )
+
+
+def test_a_missing_evaluation_is_not_a_cost_of_nothing(fake, study, tmp_path):
+    # Every evaluation costs 8 tokens, an arm of 3 stages has 6 of them: 48 per seed. Seed 12 lacks one of SFT-8's.
+    store = Store(tmp_path)
+    fake.fill(store, study, skip=lambda it: it == (12, "SFT-8", 2, "test"))
+    rows = {row.label: row for row in ledger_rows(study, load(study, fake.SCALE, store))}
+    assert (rows["SFT-8"].seeds, rows["SFT-8"].evaluated_seeds) == (3, 2)
+    assert rows["SFT-8"].evaluation.tokens == 48
+    assert rows["SFT-8"].training.tokens == 3000
+    assert (rows["RL"].evaluated_seeds, rows["RL"].evaluation.tokens) == (3, 32)
+    # 3 seeds x 6 stages x 2 evaluations, less the one.
+    assert rows["whole experiment so far, every stage once"].evaluation.tokens == 35 * 8
+
+
+def test_an_arm_without_any_complete_evaluation_has_none_in_the_ledger(fake, study, tmp_path):
+    store = Store(tmp_path)
+    fake.fill(store, study, skip=lambda it: it[3] == "memory")
+    row = ledger_rows(study, load(study, fake.SCALE, store))[0]
+    assert (row.seeds, row.evaluated_seeds, row.evaluation) == (3, 0, None)
+
+
+def test_the_end_of_every_arm_is_read_raw_and_above_its_floor(study, results):
+    table = end_table(study, results)
+    rows = dict(table.rows)
+    # Means after the last stage .1 .3 .9 at a floor of .1.
+    assert [cell.raw for cell in rows.values()] == pytest.approx([0.1, 0.3, 0.9])
+    assert [cell.corrected for cell in rows.values()] == pytest.approx([0.0, 0.2 / 0.9, 0.8 / 0.9])
+    above = replace(study, primary=replace(study.primary, metric="accuracy_corrected"))
+    assert end_table(above, results) == table  # whichever of the two the study reads
+    without = replace(study, primary=replace(study.primary, metric="length_tokens"))
+    assert not end_table(without, results).has_floor
+
+
+def test_claims_and_checks_are_read_above_the_floor_where_there_is_one(study, results):
+    judgement = judge(study.claims, study.checks, results.seeds, results.reader())
+    # .8 in raw rates is .8 / .9 above the floor; a memory of 1 stays 1.
+    assert effect_above_floor(judgement.findings[0], results) == pytest.approx(0.8 / 0.9)
+    assert check_values(judgement.checks[0], results) == ((11, 1.0, 1.0), (12, 1.0, 1.0), (13, 1.0, 1.0))
+    lengths = level(replace(study.primary, metric="length_tokens").of("RL"))
+    without = replace(judgement.findings[0], claim=replace(study.claims[0], effect=lengths))
+    assert effect_above_floor(without, results) is None
+
+
+@pytest.mark.parametrize("created", ["yesterday", "2026-01-02T12:00:00", None])
+def test_an_artifact_of_unknown_age_is_damaged(fake, study, tmp_path, created):
+    store, scale = Store(tmp_path), study.scale("smoke")
+    fake.fill(store, study, scale)
+    file = store.location(stage_id(study.arms(11, scale)["RL"], 1)) / "record.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"created": created}))
+    with pytest.raises(DamagedArtifact, match="created"):
+        load(study, scale, Store(tmp_path))
+
+
+def test_the_commit_of_the_code_stands_with_the_versions(fake, study, tmp_path):
+    store, scale = Store(tmp_path), study.scale("smoke")
+    fake.fill(store, study, scale)
+    identity = stage_id(study.arms(11, scale)["RL"], 1)
+    file = store.location(identity) / "record.json"
+    code = {"version": "0.1.0", "commit": "c0ffee", "dirty": True}
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"code": code}))
+    versions = load(study, scale, Store(tmp_path)).artifacts.versions[identity]
+    assert versions[-1] == ("code", "c0ffee with changes")
 
 
 # ---- evidence

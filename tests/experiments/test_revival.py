@@ -43,6 +43,20 @@ def test_another_revision_is_refused():
 
 
 @pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({".alphabt": 3}, "cannot be made of the fields"),
+        ({".world": {"float": "much"}}, "'much' is no hexadecimal float"),
+        ({".alphabet": "many"}, "LatentModules"),
+        ({"revision": None}, "declared at revision None"),
+    ],
+)
+def test_a_form_that_no_declared_object_has_is_refused_in_words(change, words):
+    with pytest.raises(ValueError, match=words):
+        revive(stored(SUITE.task) | change)
+
+
+@pytest.mark.parametrize(
     "name", ["os.system", "subprocess.Popen", "testbeds.nowhere.Thing", "testbeds.suites.ceil", ""]
 )
 def test_a_name_that_is_no_declared_class_is_refused(name):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -169,6 +172,51 @@ def test_a_disk_that_fills_up_is_a_declared_failure(store, fakes):
     assert not store.location(full.id).exists()
 
 
+def test_a_full_disk_is_the_cause_whatever_a_library_says_of_its_failed_write(store, fakes, monkeypatch):
+    from experiments.store import TROUBLES, Store, StoreError
+    from experiments.worker import work
+
+    node = fakes.FakeNode(name="unlucky", mood="is failed by a library")
+    fault = work(node, store, None).failure
+    assert not fault.declared  # the disk is fine, so the program is not
+    assert "unexpected pos" in fault.traceback
+
+    def full(self):
+        raise StoreError(f"the store {self.root} {TROUBLES[errno.ENOSPC][0]}; free some space")
+
+    monkeypatch.setattr(Store, "probe", full)
+    trouble = work(node, store, None).failure
+    assert trouble.declared
+    assert re.search(
+        r"is on a full disk.*stopped the job with RuntimeError: .*unexpected pos 64 vs 0$", trouble.message
+    )
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 4 MiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)]
+    if shutil.which("mount") is None or subprocess.run(command, check=False, capture_output=True).returncode:
+        pytest.skip("may not mount a file system here")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.mark.parametrize("library", ["safetensors", "torch", "numpy"])
+def test_a_disk_that_a_library_fills_is_a_declared_failure_in_one_line(small_disk, fakes, library):
+    from experiments.store import Store
+    from experiments.worker import work
+
+    store = Store(small_disk / "store")
+    store.preflight()
+    failure = work(fakes.FakeNode(name="large", mood=f"overfills by {library}"), store, None).failure
+    assert failure.declared, failure.traceback
+    assert "is on a full disk" in failure.message
+    assert "\n" not in failure.message
+
+
 def test_an_id_that_another_process_computes_differently_is_refused(store, fakes):
     from experiments.runner import NodeFailedError
 
@@ -237,12 +285,39 @@ def test_two_drivers_on_one_store_share_the_work(store, fakes):
     first = drive(store, workers=1, steps=20)
     until(lambda: performed(store)["base 1"])
     plan = fakes.plan_of(*nodes(20, 0.05))
-    summary = execute(plan, store, workers=1)
+    screen = io.StringIO()
+    summary = execute(plan, store, workers=1, screen=screen)
     first.communicate(timeout=PATIENCE_S)
     assert first.returncode == 0
     assert summary.made < 3  # the base, at least, was the first driver's
     assert set(performed(store).values()) == {1}  # nothing was done twice
     assert len(performed(store)) == 60
+    waits = Counter(line for line in screen.getvalue().splitlines() if line.startswith("another run is making"))
+    assert set(waits.values()) == {1}  # said once, however often the node was looked at
+
+
+@pytest.mark.parametrize("shown", ["Lines", "Bars"])
+def test_that_another_run_makes_a_node_is_said_once(fakes, shown):
+    from experiments import display
+
+    screen = io.StringIO()
+    node, other = fakes.FakeNode(name="first"), fakes.FakeNode(name="second")
+    with getattr(display, shown)(Console(file=screen, width=200)) as seen:
+        seen.begin(total=2, reused=0)
+        for each in (node, node, other, node):
+            seen.started(each)
+            seen.busy(each)
+    assert screen.getvalue().count("another run is making: Fake first") == 1
+    assert screen.getvalue().count("another run is making: Fake second") == 1
+
+
+def test_a_reward_is_shown_with_the_accuracy_above_the_floor():
+    from experiments.display import headline
+
+    assert headline({"reward": 0.25, "accuracy_corrected": 0.1, "loss": 2.0}) == "reward 0.25, above floor 0.10"
+    assert headline({"reward": 0.25, "loss": 2.0}) == "reward 0.25"  # where guessing cannot fail
+    assert headline({"loss": 2.0}) == "loss 2.000"
+    assert headline({"accuracy": 0.25}) == ""  # never a rate alone
 
 
 def test_workers_below_one_are_refused(store, fakes):
