@@ -19,9 +19,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 from experiments.claims import Finding, Registration, registration
+from experiments.curves import curve_key, learning_curves
+from experiments.drawing import Drawn
 from experiments.evidence import Overlap, PairDifference, arm_differences, leak, overlaps
 from experiments.experiment import Experiment, Scale
-from experiments.figures import Drawn, curve_key, learning_curves, main_figure, save_main_figure
+from experiments.figures import main_figure, save_main_figure
 from experiments.files import write_whole
 from experiments.judgement import Judgement, describe_band, format_p, judge, n_seeds
 from experiments.results import Results, load

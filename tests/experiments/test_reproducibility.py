@@ -36,12 +36,11 @@ def contents(store: Path) -> dict[str, str]:
     }
 
 
-def test_hash_seed_workers_and_order_of_arms_change_no_byte(tmp_path):
+def test_hash_seed_workers_and_choice_of_arms_change_no_byte(tmp_path):
     script = tmp_path / "drive.py"
     script.write_text(SCRIPT.format(here=str(HERE)))
     run(script, tmp_path / "one", 1, "--workers", "1")
-    run(script, tmp_path / "two", 2, "--workers", "3", "--only", "taught")
-    run(script, tmp_path / "two", 3, "--workers", "2")
-    first, second = contents(tmp_path / "one"), contents(tmp_path / "two")
-    assert any(name.endswith("model.safetensors") for name in first)
-    assert first == second
+    run(script, tmp_path / "two", 2, "--workers", "2", "--only", "taught")
+    everything, part = contents(tmp_path / "one"), contents(tmp_path / "two")
+    assert any(name.endswith("model.safetensors") for name in part)
+    assert part.items() <= everything.items()

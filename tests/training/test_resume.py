@@ -25,89 +25,78 @@ from conftest import MODEL, SYMBOLS, fine_tune, pretrain, reinforce
 from training import GRPO_AS_VERL, Execution, Recipe
 from training.run import train_stage
 
-kind, root = sys.argv[1], Path(sys.argv[2])
-stage = {{
-    "pretrain": lambda: pretrain(60, microbatch=5),
-    "sft": lambda: fine_tune(60),
-    # several updates per rollout batch: a kill falls between them, too
-    "rl": lambda: reinforce(30, method=GRPO_AS_VERL, minibatches=2, epochs=2),
-}}[kind]()
-recipe = Recipe(model=MODEL, symbols=SYMBOLS, seed=7, stages=(stage,))
-root.mkdir(exist_ok=True)
-train_stage(
-    recipe, 0, parent=None, workspace=root, execution=Execution(device="cpu", checkpoint_every_s=float(sys.argv[3])),
-    report=lambda progress: print(progress.done, flush=True),
-)
+root, every_s = Path(sys.argv[1]), float(sys.argv[2])
+# several updates per rollout batch: a kill falls between them, too
+rl = reinforce(30, method=GRPO_AS_VERL, minibatches=2, epochs=2)
+recipe = Recipe(model=MODEL, symbols=SYMBOLS, seed=7, stages=(pretrain(60, microbatch=5), fine_tune(60), rl))
+parent = None
+for index, stage in enumerate(recipe.stages):
+    workspace = root / stage.name
+    workspace.mkdir(parents=True, exist_ok=True)
+    if not (workspace / "done").exists():
+        train_stage(
+            recipe, index, parent=parent, workspace=workspace,
+            execution=Execution(device="cpu", checkpoint_every_s=every_s),
+            report=lambda progress: print(stage.name, progress.done, flush=True),
+        )
+        (workspace / "done").touch()
+    parent = workspace / "artifact"
 """
+STAGES = ("Pretrain", "SFT", "RL")
 
 
-def start(kind: str, root: Path, every_s: float, hash_seed: int = 0) -> subprocess.Popen:
+def start(root: Path, every_s: float, hash_seed: int = 0) -> subprocess.Popen:
     script = CHILD.format(tests=str(Path(__file__).parent))
     return subprocess.Popen(
-        [sys.executable, "-c", script, kind, str(root), str(every_s)],
+        [sys.executable, "-c", script, str(root), str(every_s)],
         stdout=subprocess.PIPE,
         text=True,
         env=os.environ | {"PYTHONHASHSEED": str(hash_seed), "OMP_NUM_THREADS": "1"},
     )
 
 
-def result(root: Path) -> dict[str, bytes]:
-    return {
-        name: (root / "artifact" / name).read_bytes() for name in ("model.safetensors", "metrics.jsonl", "keys.npy")
-    }
+def result(workspace: Path) -> dict[str, bytes]:
+    names = ("model.safetensors", "metrics.jsonl", "keys.npy")
+    return {name: (workspace / "artifact" / name).read_bytes() for name in names}
 
 
-@pytest.mark.parametrize("kind", ["pretrain", "sft", "rl"])
-def test_sigkill_mid_stage_several_times_changes_no_bit(kind, tmp_path):
-    unbroken = start(kind, tmp_path / "unbroken", every_s=1000)
+def kill(child: subprocess.Popen, after_lines: int, pause_s: float) -> list[tuple[str, int]]:
+    """SIGKILL after so many steps and a pause, anywhere inside a step or a checkpoint; gives the steps it made."""
+    lines = [child.stdout.readline() for _ in range(after_lines)]
+    time.sleep(pause_s)
+    child.send_signal(signal.SIGKILL)
+    rest, _ = child.communicate()
+    assert child.returncode == -signal.SIGKILL
+    lines += [line for line in rest.splitlines(keepends=True) if line.endswith("\n")]
+    return [(name, int(step)) for name, step in map(str.split, lines)]
+
+
+def test_sigkill_at_any_moment_several_times_changes_no_bit(tmp_path):
+    unbroken = start(tmp_path / "unbroken", every_s=1000)
     unbroken.communicate()
     assert unbroken.returncode == 0
 
     broken = tmp_path / "broken"
-    moments = random.Random(f"kill {kind}")  # when to kill; results must not depend on it
-    seen: list[int] = []
-    for kill in range(4):
-        child = start(kind, broken, every_s=0, hash_seed=kill)
-        reached = [int(child.stdout.readline()) for _ in range(moments.randint(3, 9))]
-        time.sleep(moments.random() * 0.01)  # anywhere inside a step or a checkpoint
-        child.send_signal(signal.SIGKILL)
-        rest, _ = child.communicate()
-        reached += [int(line) for line in rest.splitlines(keepends=True) if line.endswith("\n")]
-        assert child.returncode == -signal.SIGKILL
-        assert not (broken / "artifact" / "model.safetensors").exists()
-        if seen:  # it really went on from a checkpoint, neither from the start nor past lost steps
-            assert 1 < reached[0] <= seen[-1] + 2
+    moments = random.Random("kill")  # when to kill; results must not depend on it
+    early = kill(start(broken, every_s=1000), after_lines=5, pause_s=0)  # before the first checkpoint
+    assert early[0] == ("Pretrain", 1)
+    seen: list[tuple[str, int]] = []
+    killed_in = set()
+    while len(killed_in) < len(STAGES) or len(seen) < 90:
+        child = start(broken, every_s=0, hash_seed=len(seen))
+        reached = kill(child, after_lines=moments.randint(12, 22), pause_s=moments.random() * 0.01)
+        if seen:  # it went on from the last checkpoint, neither from the start nor past lost steps
+            (name, step), (last_name, last) = reached[0], seen[-1]
+            assert (1 < step <= last + 2) if name == last_name else step == 1
         seen += reached
-    child = start(kind, broken, every_s=0, hash_seed=99)
+        killed_in.add(reached[-1][0])
+    child = start(broken, every_s=0, hash_seed=99)
     child.communicate()
     assert child.returncode == 0
-    assert result(broken) == result(tmp_path / "unbroken")
-
-
-def test_a_kill_before_the_first_checkpoint_starts_over(tmp_path):
-    root = tmp_path / "early"
-    child = start("sft", root, every_s=1000)
-    child.stdout.readline()
-    child.send_signal(signal.SIGKILL)
-    child.communicate()
-    for directory in (root, tmp_path / "unbroken"):
-        child = start("sft", directory, every_s=1000)
-        child.communicate()
-        assert child.returncode == 0
-    assert result(root) == result(tmp_path / "unbroken")
-
-
-def test_rows_after_the_last_checkpoint_are_not_logged_twice(tmp_path):
-    root = tmp_path / "rows"
-    child = start("sft", root, every_s=0)
-    for _ in range(10):
-        child.stdout.readline()
-    child.send_signal(signal.SIGKILL)
-    child.communicate()
-    child = start("sft", root, every_s=0)
-    child.communicate()
-    rows = [json.loads(line)["step"] for line in (root / "artifact" / "metrics.jsonl").read_text().splitlines()]
-    assert rows == list(range(1, 61))
+    for name, steps in zip(STAGES, (60, 60, 30), strict=True):
+        assert result(broken / name) == result(tmp_path / "unbroken" / name)
+        log = (broken / name / "artifact" / "metrics.jsonl").read_text().splitlines()
+        assert [json.loads(line)["step"] for line in log] == list(range(1, steps + 1))  # no row twice
 
 
 def _damage_checkpoint(root):
