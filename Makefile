@@ -32,6 +32,7 @@ golden: $(INSTALLED)  ## write tests/golden after a revision was raised
 bench: $(INSTALLED)  ## measure against peers, side by side
 	$(BIN)/python -m benchmarks.policy
 	$(BIN)/python -m benchmarks.workers
+	$(BIN)/python -m benchmarks.rl_step
 
 # torch first, at the one tested version: an open range could pull a build of several gigabytes.
 $(INSTALLED): pyproject.toml constraints.txt

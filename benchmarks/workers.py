@@ -144,7 +144,7 @@ def main() -> None:
             ready.result()
         rounds = [[run_round(of_mode, worlds) for of_mode in lanes] for _ in range(ROUNDS)]
     by_mode = list(zip(*rounds, strict=True))
-    table = Table("", "wall s", "/ the runner's (range)", "CPU s", "weights")
+    table = Table("", "wall s", "/ the runner's (range)", "CPU s", "same weights as the runner")
     for mode, of_mode in zip(compared, by_mode, strict=True):
         table.add_row(mode.name, *cells(of_mode, by_mode[RUNNER]))
     show(table, f"python -m benchmarks.workers: {machine()}, {len(worlds)} trainings of {STEPS} steps")
@@ -158,7 +158,7 @@ def cells(rounds: Sequence[Round], runner: Sequence[Round]) -> tuple[str, ...]:
         f"{median(one.wall_s for one in rounds):.1f}",
         f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
         f"{median(one.cpu_s for one in rounds):.1f}",
-        "equal to the runner's" if equal else "differ from the runner's",
+        "yes" if equal else "no",
     )
 
 

@@ -31,15 +31,18 @@ SAMPLE_FOR_ESTIMATE = 256  # texts whose lengths stand for the stage's in its co
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pretrain:
-    """Next-token prediction on fresh text, every token a target."""
+class Supervised:
+    """What pretraining and fine-tuning declare alike."""
 
-    revision: ClassVar[int] = 1
+    prompt_is_target: ClassVar[bool]
+    """Whether the prompt is predicted, too, all but its first token."""
     source: Source
+    """Which text, in which order."""
     budget: Budget
     optimizer: AdamW
     seed: int
-    batch: int = 128
+    """Keys the order of the text."""
+    batch: int
     """Sequences per optimizer step."""
     objective: Objective = CrossEntropy()
     aggregation: Aggregation = TokenMean()
@@ -47,76 +50,61 @@ class Pretrain:
     """Sequences per forward and backward pass; None takes the whole batch at once."""
 
     def __post_init__(self) -> None:
-        check_batch("Pretrain", self.batch, self.microbatch)
+        check_batch(self.name, self.batch, self.microbatch)
 
     @property
     def name(self) -> str:
-        return "Pretrain"
+        return type(self).__name__
 
     @property
     def task(self) -> Task:
         return self.source.suite.task
 
     def longest(self) -> int:
-        return _longest(self)
+        return max(_lengths(self.source, self.seed))
 
     def describe(self) -> str:
-        return f"Pretrain, {self.budget.describe()}, {self.source.describe()}"
+        return f"{self.name}, {self.budget.describe()}, {self.source.describe()}"
 
     def estimated_flops(self, model: Transformer, vocabulary: int) -> int:
-        return _estimated_flops(self, model, vocabulary)
+        if self.budget.flops is not None:
+            return self.budget.flops
+        lengths = _lengths(self.source, self.seed)
+        flops = training_flops(model, vocabulary, lengths)
+        if self.budget.steps is not None:
+            return flops * self.batch * self.budget.steps // len(lengths)
+        return flops * self.budget.limit // sum(lengths)
 
     def start(self, learner: Learner) -> StepFunction:
-        return _Supervised(stage=self, learner=learner, prompt_is_target=True)
+        return _Running(stage=self, learner=learner)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SFT:
+class Pretrain(Supervised):
+    """Next-token prediction, every token a target."""
+
+    revision: ClassVar[int] = 1
+    prompt_is_target: ClassVar[bool] = True
+    batch: int = 128
+    """Sequences per optimizer step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SFT(Supervised):
     """Imitation of demonstrations: the prompt is given, the completion is the target."""
 
     revision: ClassVar[int] = 1
-    source: Source
-    budget: Budget
-    optimizer: AdamW
-    seed: int
+    prompt_is_target: ClassVar[bool] = False
     batch: int = 64
     """Sequences per optimizer step."""
-    objective: Objective = CrossEntropy()
-    aggregation: Aggregation = TokenMean()
-    microbatch: int | None = None
-    """Sequences per forward and backward pass; None takes the whole batch at once."""
-
-    def __post_init__(self) -> None:
-        check_batch("SFT", self.batch, self.microbatch)
-
-    @property
-    def name(self) -> str:
-        return "SFT"
-
-    @property
-    def task(self) -> Task:
-        return self.source.suite.task
-
-    def longest(self) -> int:
-        return _longest(self)
-
-    def describe(self) -> str:
-        return f"SFT, {self.budget.describe()}, {self.source.describe()}"
-
-    def estimated_flops(self, model: Transformer, vocabulary: int) -> int:
-        return _estimated_flops(self, model, vocabulary)
-
-    def start(self, learner: Learner) -> StepFunction:
-        return _Supervised(stage=self, learner=learner, prompt_is_target=False)
 
 
-class _Supervised:
+class _Running:
     """The running form of a supervised stage."""
 
-    def __init__(self, *, stage: Pretrain | SFT, learner: Learner, prompt_is_target: bool) -> None:
+    def __init__(self, *, stage: Supervised, learner: Learner) -> None:
         self.stage = stage
         self.learner = learner
-        self.prompt_is_target = prompt_is_target
 
     def __call__(self, step: int, ledger: Ledger) -> StepResult:
         began = time.process_time()
@@ -141,7 +129,7 @@ class _Supervised:
         tokenizer = self.learner.policy.tokenizer
         prompts = tokenizer.encode_many([text.problem.prompt for text in texts])
         completions = [[*ids, tokenizer.eos] for ids in tokenizer.encode_many([text.completion for text in texts])]
-        if self.prompt_is_target:
+        if self.stage.prompt_is_target:
             completions = [prompt[1:] + rest for prompt, rest in zip(prompts, completions, strict=True)]
             prompts = [prompt[:1] for prompt in prompts]
         return pack(prompts, completions, tokenizer.pad).to(self.learner.device)
@@ -177,17 +165,3 @@ def _lengths(source: Source, seed: int) -> tuple[int, ...]:
     tokenizer = Tokenizer.of(source.suite.task.symbols)
     texts = source.texts(seed, 0, SAMPLE_FOR_ESTIMATE)
     return tuple(len(tokenizer.encode(f"{text.problem.prompt} {text.completion}")) + 1 for text in texts)
-
-
-def _longest(stage: Pretrain | SFT) -> int:
-    return max(_lengths(stage.source, stage.seed))
-
-
-def _estimated_flops(stage: Pretrain | SFT, model: Transformer, vocabulary: int) -> int:
-    if stage.budget.flops is not None:
-        return stage.budget.flops
-    lengths = _lengths(stage.source, stage.seed)
-    flops = training_flops(model, vocabulary, lengths)
-    if stage.budget.steps is not None:
-        return flops * stage.batch * stage.budget.steps // len(lengths)
-    return flops * stage.budget.limit // sum(lengths)
