@@ -1,7 +1,7 @@
 # Two commands do all the set-up: `make demo` and `make test`. Both create .venv the first time and reuse it after that.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
-# Passed to pip, for example to take a CPU build of torch from another index: make demo PIP_ARGS="--index-url ..."
+# Passed to pip, for example to take a CPU build of torch from another index: make demo PIP_ARGS="--extra-index-url ..."
 PIP_ARGS ?=
 BIN := .venv/bin
 INSTALLED := .venv/installed

@@ -211,7 +211,9 @@ The base model (0.1 M parameters, two layers) is pretrained on chains of depth 1
 of depth 5 never occur there. RL then rewards right answers to depth-5 problems. Before RL, the arms imitate 4, 16, 64
 or 256 distinct worked examples of depth 5, all for the same number of steps, so that they differ in variety and not in
 the amount of imitation. RL alone has no SFT stage. A control imitates 64 examples of depth 4 instead. A placebo is paid
-with the rewards of each batch shuffled.""",
+with the rewards of each batch shuffled.
+
+Claims marked "prototype" restate the decision rules of an exploratory study that came before this one.""",
     factor="What is imitated before RL: nothing, or 4 to 256 distinct demonstrations of depth 5 (control: of depth 4).",
     held_equal=(
         "World, base model and its pretraining within a seed: the same artifact.",

@@ -37,7 +37,7 @@ def levels_table(name: str, ladder: Mapping[str, Task]) -> RenderableType:
     measured = {level: lengths_of(task) for level, task in ladder.items()}
     (problems,) = {each.problems for each in measured.values()}
     heading = (
-        f"Levels of {name}; the longest prompt and trace of {problems} problems, in tokens with begin and end token"
+        f"Levels of {name}; the longest prompt and trace of {problems} problems, in tokens; traces with their end token"
     )
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("level")

@@ -20,7 +20,7 @@ class Lengths:
     problems: int
     """Size of the sample: rarer texts may be longer."""
     prompt: int
-    """Most tokens of a prompt, the begin token included."""
+    """Most tokens of a prompt. With ``trace`` it is a sensible ``Transformer.context``."""
     trace: int
     """Most tokens of a worked solution with every step, the end token included: a sensible ``max_new_tokens``."""
     features: tuple[str, ...]
@@ -33,7 +33,7 @@ def lengths_of(task: Task, problems: int = PROBLEMS_MEASURED) -> Lengths:
     count = token_counter(task.symbols)
     return Lengths(
         problems=len(sample),
-        prompt=1 + max(count(problem.prompt) for problem in sample),
+        prompt=max(count(problem.prompt) for problem in sample),
         trace=1 + max(count(fullest_demonstration(task, problem).text) for problem in sample),
         features=tuple(sorted(set.intersection(*(set(problem.features) for problem in sample)))),
     )

@@ -43,6 +43,17 @@ def test_every_command_of_the_readme_exists():
     assert commands == {command.name or command.callback.__name__ for command in cli.app.registered_commands}
 
 
+@pytest.mark.parametrize(
+    "line", [line for line in re.findall(r"^stagecraft ((?:list|show|generate) ?[^#\n]*)", README, re.M)]
+)
+def test_commands_that_need_no_run_work_as_printed(line, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["stagecraft", *shlex.split(line)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert not ended.value.code, capsys.readouterr().err
+
+
 def test_every_make_target_of_the_documentation_exists():
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     documents = README + (ROOT / "CONTRIBUTING.md").read_text()

@@ -21,7 +21,7 @@ class Advantage(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewardItself:
-    """The reward, without a baseline (REINFORCE; Williams 1992; methods.md R1)."""
+    """The reward, without a baseline (REINFORCE; Williams 1992)."""
 
     revision: ClassVar[int] = 1
 
@@ -31,7 +31,7 @@ class RewardItself:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCentred:
-    """Reward minus the mean reward of the whole batch (REINFORCE with a batch baseline; methods.md R1)."""
+    """Reward minus the mean reward of the whole batch (REINFORCE with a batch baseline)."""
 
     revision: ClassVar[int] = 1
 
@@ -41,7 +41,7 @@ class BatchCentred:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCentred:
-    """Reward minus the mean reward of its group, own sample included (Dr. GRPO; methods.md R1, R6)."""
+    """Reward minus the mean reward of its group, own sample included (Dr. GRPO)."""
 
     revision: ClassVar[int] = 1
 
@@ -52,7 +52,7 @@ class GroupCentred:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveOneOut:
-    """Reward minus the mean reward of the *other* members of its group (RLOO; Kool et al. 2019; methods.md R2).
+    """Reward minus the mean reward of the *other* members of its group (RLOO; Kool et al. 2019).
 
     ``A_i = R_i - mean_{j != i} R_j = G/(G-1) (R_i - mean R)``: unbiased.
     """
@@ -67,7 +67,7 @@ class LeaveOneOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupNormalised:
-    """Centred reward over the standard deviation of its group (GRPO; Shao et al. 2024; methods.md R5).
+    """Centred reward over the standard deviation of its group (GRPO; Shao et al. 2024).
 
     ``A_i = (R_i - mean R) / (std R + epsilon)``. A group whose rewards are all equal gets exactly 0.
     """

@@ -2,7 +2,7 @@
 
 Each rule turns the mask of an *optimizer batch* (all micro-batches, all ranks) into one weight per token, so that the
 loss is ``sum(weight_BT * loss_BT)``. The weights are computed once, before the batch is cut into micro-batches: however
-it is cut, the sum is the same. Formulas: methods.md section 0.2, names of this laboratory in brackets.
+it is cut, the sum is the same. Common abbreviations stand in brackets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""KL to the parent policy: three estimators, two placements (Schulman 2020; methods.md R20).
+"""KL to the parent policy: three estimators, two placements (Schulman 2020).
 
 With ``d = log pi - log ref`` at a sampled token: ``k1 = d``, ``k2 = d^2/2``, ``k3 = exp(-d) - 1 + d``. The placement
 decides which divergence is optimised. In the reward (constant, detached) k1 gives the gradient of the reverse KL. In
@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 from jaxtyping import Float
 from torch import Tensor
 
-EXPONENT_BOUND = 20.0  # methods.md R20: an exponent beyond this is a broken reference, not a divergence
+EXPONENT_BOUND = 20.0  # an exponent beyond this is a broken reference, not a divergence
 
 Estimator = Literal["k1", "k2", "k3"]
 

@@ -1,7 +1,7 @@
 """Policy-gradient methods as declarations: an advantage, a policy loss, an aggregation and regularisers.
 
 The published names are presets. Where frameworks give one name to different losses, each reading is a preset with a
-name that says so (faults_training.md section 2).
+name that says so.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class PolicyGradient:
     kl: KL | None = None
     """Penalty towards the parent of the stage; None for none."""
     entropy_bonus: float = 0.0
-    """Weight c of ``- c H_t`` per token (nats, training temperature), aggregated like the loss (methods.md R19)."""
+    """Weight c of ``- c H_t`` per token (nats, training temperature), aggregated like the loss."""
 
     def __post_init__(self) -> None:
         if self.entropy_bonus < 0:
@@ -49,10 +49,10 @@ class PolicyGradient:
 
 
 REINFORCE: Final = PolicyGradient(advantage=RewardItself(), loss=Score(), aggregation=SequenceMeanTokenSum())
-"""Williams 1992, on sequence log-probabilities, no baseline (methods.md R1)."""
+"""Williams 1992, on sequence log-probabilities, no baseline."""
 
 RLOO: Final = PolicyGradient(advantage=LeaveOneOut(), loss=Score(), aggregation=SequenceMeanTokenSum())
-"""Ahmadian et al. 2024 (methods.md R2)."""
+"""Ahmadian et al. 2024."""
 
 GRPO: Final = PolicyGradient(
     advantage=GroupNormalised(),
@@ -60,7 +60,7 @@ GRPO: Final = PolicyGradient(
     aggregation=SequenceMeanTokenMean(),
     kl=KL(coefficient=0.04, estimator="k3", placement="loss"),
 )
-"""Shao et al. 2024 as published: sample deviation, sequence means, k3 in the loss with beta 0.04 (methods.md R5)."""
+"""Shao et al. 2024 as published: sample deviation, sequence means, k3 in the loss with beta 0.04."""
 
 GRPO_AS_TRL: Final = PolicyGradient(
     advantage=GroupNormalised(epsilon=1e-4), loss=ClippedRatio(), aggregation=TokenMean()
@@ -74,5 +74,5 @@ GRPO_AS_VERL: Final = PolicyGradient(
 
 
 def dr_grpo(*, max_tokens: int) -> PolicyGradient:
-    """Dr. GRPO (Liu et al. 2025; methods.md R6): no deviation, constant normaliser ``max_tokens``, no KL."""
+    """Dr. GRPO (Liu et al. 2025): no deviation, constant normaliser ``max_tokens``, no KL."""
     return PolicyGradient(advantage=GroupCentred(), loss=ClippedRatio(), aggregation=ConstantLength(length=max_tokens))

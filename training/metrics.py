@@ -7,7 +7,7 @@ from math import comb
 
 
 def pass_at_k(samples: int, correct: int, k: int) -> float:
-    """Probability that k of n samples, drawn without replacement, hold a correct one (Chen et al. 2021; methods.md A9).
+    """Probability that k of n samples, drawn without replacement, hold a correct one (Chen et al. 2021).
 
     ``1 - C(n-c, k) / C(n, k)``: unbiased. Exact integers, so no overflow and no log space.
 

@@ -22,7 +22,7 @@ class Objective(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossEntropy:
-    """Negative log-likelihood in nats, ``-log pi(y_t)`` (methods.md S1)."""
+    """Negative log-likelihood in nats, ``-log pi(y_t)``."""
 
     revision: ClassVar[int] = 1
 

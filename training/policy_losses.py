@@ -11,7 +11,7 @@ from torch import Tensor
 
 from training.batch import TokenBatch
 
-LOG_RATIO_BOUND = 20.0  # exp(20) = 4.9e8: beyond it a ratio says only "far off policy" (methods.md R4)
+LOG_RATIO_BOUND = 20.0  # exp(20) = 4.9e8: beyond it a ratio says only "far off policy"
 
 
 @runtime_checkable
@@ -25,7 +25,7 @@ class PolicyLoss(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """``-A log pi(y_t)``: the score-function gradient, for one update per batch (REINFORCE; methods.md R1)."""
+    """``-A log pi(y_t)``: the score-function gradient, for one update per batch (REINFORCE)."""
 
     revision: ClassVar[int] = 1
 
@@ -35,9 +35,9 @@ class Score:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClippedRatio:
-    """PPO's clipped surrogate, ``max(-A r, -A clip(r, 1-low, 1+high))`` with ``r = pi / behaviour`` (methods.md R4).
+    """PPO's clipped surrogate, ``max(-A r, -A clip(r, 1-low, 1+high))`` with ``r = pi / behaviour``.
 
-    With ``dual``, tokens of negative advantage cost at most ``-dual A`` (Ye et al. 2020).
+    Source: Schulman et al. 2017. With ``dual``, tokens of negative advantage cost at most ``-dual A`` (Ye et al. 2020).
     """
 
     revision: ClassVar[int] = 1

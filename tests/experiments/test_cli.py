@@ -98,7 +98,7 @@ def test_show_tells_what_a_study_must_fit_of_every_level_without_importing_torch
     assert done.returncode == 0, done.stderr
     assert "of 64 problems" in done.stdout
     # depth 5: <bos> input, 5 modules, >; 5 states <eos>
-    assert re.search(r"^hard +8 +6 +depth, .*routing_modules", done.stdout, re.MULTILINE)
+    assert re.search(r"^hard +7 +6 +depth, .*routing_modules", done.stdout, re.MULTILINE)
 
 
 def test_show_with_another_seed_shows_other_problems(stagecraft):

@@ -79,7 +79,18 @@ def alive(pid):
 
 def drive(store, *, workers=2, steps=40, step_s=0.05):
     command = [sys.executable, str(HERE / "fake_drive.py"), str(store.root), str(workers), str(steps), str(step_s)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=hear_ctrl_c,  # noqa: PLW1509  # these tests have no threads
+    )
+
+
+def hear_ctrl_c():
+    """Undo what a background job inherits: the shell starts it deaf to SIGINT, and its children with it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def diamond(fakes):
