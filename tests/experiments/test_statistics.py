@@ -35,7 +35,7 @@ def simulated(kind, seeds):
 
 
 def test_the_interval_is_that_of_the_exploratory_interaction():
-    # papers.md D.1: contrasts .62 .74 .70 .34 have mean .60 and 95 % interval .31 to .89.
+    # an exploratory study of four seeds: contrasts .62 .74 .70 .34 have mean .60 and 95 % interval .31 to .89.
     low, high = mean_interval([0.62, 0.74, 0.70, 0.34])
     assert (round(low, 2), round(high, 2)) == (0.31, 0.89)
 

@@ -1,4 +1,4 @@
-"""Public faults of Countdown graders and generators (faults.md, sections 1 and 2): the right value of each trigger."""
+"""Public faults of Countdown graders and generators: the right value of each trigger."""
 
 import pytest
 

@@ -39,7 +39,7 @@ def test_each_rule_has_its_closed_form_on_unequal_lengths(rule, expected):
 
 
 def test_token_mean_is_not_the_mean_of_micro_batch_means():
-    # methods.md S1: micro-batches of 1 token at NLL 2.0 and 3 tokens at 1.0: right 1.25, mean of means 1.5.
+    # micro-batches of 1 token at NLL 2.0 and 3 tokens at 1.0: right 1.25, mean of means 1.5.
     mask_BT = mask_of([1, 3])
     weight_BT = TokenMean().weights(mask_BT, Counts.of(mask_BT))
     loss_BT = torch.tensor([[2.0, 0.0, 0.0], [1.0, 1.0, 1.0]])

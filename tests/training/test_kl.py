@@ -6,7 +6,7 @@ import torch
 from training.kl import KL, kl_estimate
 from training.reinforce import penalised
 
-# Fixture A of methods.md: realised probabilities under policy and reference; row 1 in full for the enumeration.
+# Fixture A: realised probabilities under policy and reference; row 1 in full for the enumeration.
 LOGP_BT = torch.tensor([[0.5, 0.1, 0.8]], dtype=torch.float64).log()
 LOGQ_BT = torch.tensor([[0.4, 0.25, 0.7]], dtype=torch.float64).log()
 P_V = torch.tensor([0.5, 0.25, 0.15, 0.1], dtype=torch.float64)
@@ -53,7 +53,7 @@ def test_in_the_loss_k1_teaches_nothing_k2_the_reverse_and_k3_the_forward_diverg
     torch.testing.assert_close(expected_loss_gradient("k1"), torch.zeros(4, dtype=torch.float64), atol=1e-15, rtol=0)
     torch.testing.assert_close(expected_loss_gradient("k2"), divergence_gradient("reverse"))
     torch.testing.assert_close(expected_loss_gradient("k3"), divergence_gradient("forward"))
-    # and the numbers of methods.md R20
+    # and in numbers
     assert expected_loss_gradient("k2").tolist() == pytest.approx(
         [0.100152, -0.0512902, -0.0465782, -0.00228391], abs=1e-6
     )

@@ -11,7 +11,7 @@ from training.aggregation import Counts, TokenMean, aggregate
 from training.batch import TokenBatch
 from training.objectives import OBJECTIVES, CrossEntropy
 
-# Fixture A of methods.md: three tokens with probabilities .5, .1, .8
+# Fixture A: three tokens with probabilities .5, .1, .8
 P_TV = torch.tensor([[0.5, 0.25, 0.15, 0.10], [0.1, 0.2, 0.6, 0.1], [0.05, 0.05, 0.8, 0.1]], dtype=torch.float64)
 LOGP = [math.log(0.5), math.log(0.1), math.log(0.8)]
 EVERY = [cls() for cls in OBJECTIVES]
@@ -34,7 +34,7 @@ def test_cross_entropy_of_fixture_a():
 
 
 def test_entropies_of_fixture_a():
-    # H of methods.md 0.3, mean 1.00174; four equal tokens have ln 4
+    # their mean is 1.00174; four equal tokens have ln 4
     assert entropy(P_TV.log()).tolist() == pytest.approx([1.20797, 1.0889, 0.708347], abs=5e-6)
     assert entropy(torch.full((1, 4), 0.25).log()).item() == pytest.approx(1.386294, abs=1e-6)
 

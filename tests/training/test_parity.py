@@ -280,7 +280,7 @@ def test_minibatches_mix_the_groups_of_a_batch(stages):
     ],
 )
 def test_presets_are_what_their_sources_say(method, parts):
-    # methods.md R1, R2, R5, R6 and the table of faults_training.md section 2
+    # as published, and as the frameworks document their defaults
     kl = method.kl and (method.kl.estimator, method.kl.placement, method.kl.coefficient)
     named = tuple(type(part).__name__ for part in (method.advantage, method.loss, method.aggregation))
     assert (*named, kl) == parts

@@ -1,4 +1,4 @@
-"""Policy losses: worked numbers of methods.md with their gradients, and identities."""
+"""Policy losses: worked numbers with their gradients, and identities."""
 
 import math
 
@@ -75,7 +75,7 @@ def test_dr_grpo_value():
 
 
 def test_clip_higher_of_dapo():
-    # methods.md R7, with the upper clip at 1.28 and the token mean
+    # the upper clip at 1.28 and the token mean
     loss_BT = ClippedRatio(high=0.28)(batch_g([1.5, -0.5, -0.5, -0.5], RATIO))
     assert total(loss_BT, TokenMean()) == pytest.approx(-0.0992857, abs=1e-6)
 
