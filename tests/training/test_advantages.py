@@ -43,7 +43,7 @@ def test_normalising_divides_the_centred_reward_by_the_group_deviation():
 
 
 def test_a_binary_pair_gets_the_frameworks_known_values():
-    # a known difference between frameworks: G=2 binary is +-0.7071 with the sample deviation and +-1 with the population's
+    # frameworks differ: G=2 binary is +-0.7071 with the sample deviation and +-1 with the population's
     pair = torch.tensor([[1.0, 0.0]])
     assert GroupNormalised(epsilon=1e-9)(pair)[0].tolist() == pytest.approx([0.5**0.5, -(0.5**0.5)])
     assert GroupNormalised(deviation="population", epsilon=1e-9)(pair)[0].tolist() == pytest.approx([1, -1])
