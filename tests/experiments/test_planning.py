@@ -225,8 +225,8 @@ def test_lengths_are_those_that_the_tokenizer_counts(level):
     tokenizer = Tokenizer.of(task.symbols)
     sample = task.generate(stream("lengths"), 8)
     found = lengths_of(task, 8)
-    # One more each: the begin token before a prompt, the end token after a completion.
-    assert found.prompt == 1 + max(len(tokenizer.encode(problem.prompt)) for problem in sample)
+    # A prompt has no begin token; a completion has its end token.
+    assert found.prompt == max(len(tokenizer.encode(problem.prompt)) for problem in sample)
     texts = [fullest_demonstration(task, problem).text for problem in sample]
     assert found.trace == 1 + max(len(tokenizer.encode(text)) for text in texts)
     assert found.features == tuple(sorted(sample[0].features))
