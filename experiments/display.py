@@ -64,7 +64,7 @@ class Lines:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._done = self._total = self._reused = 0
+        self._done = self._total = 0
         self._names: dict[str, str] = {}
         self._elsewhere: set[str] = set()
         self._beat = time.monotonic()
@@ -78,7 +78,7 @@ class Lines:
         return None
 
     def begin(self, *, total: int, reused: int) -> None:
-        self._total, self._reused, self._done = total, reused, reused
+        self._total, self._done = total, reused
         self._print(f"{total} stages and evaluations, {reused} reused, {total - reused} to run")
 
     def started(self, node: Node) -> None:

@@ -178,7 +178,7 @@ def measure(  # a batch and its place in the evaluation
     return [
         Measured(
             problem=problem,
-            floor=task.floor(problem),
+            floor=sampled.floors[i],
             correct=tuple(verdict.correct for verdict in _of(sampled, i)),
             greedy_correct=greedy.verdicts[i].correct,
             rates=_listed_mass(policy, task, problem, evaluation),
@@ -187,7 +187,7 @@ def measure(  # a batch and its place in the evaluation
                 "entropy_nats": float(np.mean(entropy_PG[i])),
                 **_demonstration_mass(policy, task, problem, evaluation),
             },
-            row=_row(task, problem, sampled, greedy, i) | {"reference": _reference(task, problem, evaluation)},
+            row=_row(problem, sampled, greedy, i) | {"reference": _reference(task, problem, evaluation)},
             spent=_spent(policy, sampled, i, scored=True) + _spent(policy, greedy, i, scored=False),
         )
         for i, problem in enumerate(problems)
@@ -318,7 +318,7 @@ def _mass(policy: Policy, problem: Problem, texts: Sequence[str], evaluation: Ev
     return float(scored.logp_BC.double().sum(1).exp().sum())
 
 
-def _row(task: Task, problem: Problem, sampled: Rollouts, greedy: Rollouts, i: int) -> dict[str, Any]:
+def _row(problem: Problem, sampled: Rollouts, greedy: Rollouts, i: int) -> dict[str, Any]:
     logp_B = (sampled.completions.logp_BT * sampled.completions.mask_BT).sum(1).tolist()
     completions = [
         {
@@ -335,7 +335,7 @@ def _row(task: Task, problem: Problem, sampled: Rollouts, greedy: Rollouts, i: i
         "prompt": problem.prompt,
         "key": problem.key,
         "features": dict(problem.features),
-        "floor": task.floor(problem),
+        "floor": sampled.floors[i],
         "greedy": {"text": greedy.texts[i], "correct": greedy.verdicts[i].correct, "reason": greedy.verdicts[i].reason},
         "completions": completions,
     }

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from models import Tokenizer, Transformer
 from testbeds.core import Task
-from testbeds.identity import canonical, fingerprint
+from testbeds.identity import fingerprint
 from training.stage import Stage
 
 Precision = Literal["32-true", "bf16-mixed"]
@@ -93,11 +93,6 @@ def stage_id(recipe: Recipe, index: int = -1) -> str:
     for stage in stages:
         identity = fingerprint(_Link(stage=stage, parent=identity))
     return identity
-
-
-def recipe_json(recipe: Recipe) -> object:
-    """The canonical form of a recipe, as written beside each artifact."""
-    return canonical(recipe)
 
 
 def estimated_flops(recipe: Recipe, index: int) -> int:

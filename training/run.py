@@ -22,7 +22,7 @@ from training.evaluation import Evaluation, Measured, check_fits, measure, probl
 from training.execution import Execution, Progress, Reporter
 from training.learner import Learner
 from training.ledger import Ledger, Spent
-from training.recipe import Precision, Recipe, recipe_json, stage_id
+from training.recipe import Precision, Recipe, stage_id
 from training.stage import Stage
 
 ARTIFACT = "artifact"
@@ -75,7 +75,7 @@ def train_stage(  # what is trained, from what, where, how, and who watches
     checkpoints.keys.save(artifact)
     shutil.copyfile(workspace / METRICS, artifact / METRICS)
     (artifact / "ledger.json").write_text(json.dumps(ledger.to_json(), indent=2))
-    (artifact / "recipe.json").write_text(json.dumps(recipe_json(recipe.upto(index)), indent=2))
+    (artifact / "recipe.json").write_text(json.dumps(canonical(recipe.upto(index)), indent=2))
 
 
 def _starting_policy(recipe: Recipe, parent: Path | None, fabric: Fabric) -> Policy:
