@@ -318,3 +318,9 @@ def test_impossible_prompts_and_lanes_are_refused(prompts, lanes, complaint):
     lanes = None if lanes is None else np.array(lanes, dtype=np.int64)
     with pytest.raises(ValueError, match=complaint):
         POLICY.sample(prompts, lanes=lanes, max_new_tokens=3)
+
+
+def test_a_top_p_of_one_keeps_every_token():
+    # 5,000 tokens: rounding of the running sum reaches 1 before the tail is through
+    logits = torch.randn(20, 5000, generator=torch.Generator().manual_seed(0)) * 5
+    assert Decoding(top_p=1.0).logp(logits).isfinite().all()

@@ -11,6 +11,7 @@ from testbeds import EXPLICIT, IMPLICIT, Splits, Suite
 from testbeds.latent_modules import LatentModules
 from training import Evaluation, Execution, ProblemSet, evaluation_id
 from training.audit import keys_of, overlap
+from training.evaluation import measure
 from training.execution import silent
 from training.run import run_evaluation
 
@@ -205,3 +206,14 @@ def test_two_composed_styles_are_measured_apart(measured):
     assert {"composed2_demonstration_mass", "composed3_demonstration_mass"} <= set(results)
     with pytest.raises(ValueError, match="holds a style twice"):
         evaluation(styles=(IMPLICIT, IMPLICIT))
+
+
+def test_problems_measured_in_parts_have_the_noise_of_the_whole(measured):
+    _, artifact = measured(evaluation())
+    policy, problems, declared = Policy.load(artifact), SUITE.distinct("test", 6), evaluation()
+    whole = measure(policy, DIRECT, problems, declared)
+    parts = [
+        one for start in (0, 3) for one in measure(policy, DIRECT, problems[start : start + 3], declared, start=start)
+    ]
+    texts = [[[c["text"] for c in one.row["completions"]] for one in measurements] for measurements in (whole, parts)]
+    assert texts[0] == texts[1]

@@ -106,3 +106,10 @@ def test_k1_in_the_loss_is_refused_with_the_remedy():
 def test_bad_declarations_are_refused(fields, message):
     with pytest.raises(ValueError, match=message):
         KL(**fields)
+
+
+def test_beyond_its_bound_k3_never_pushes_away_from_the_reference():
+    # log pi = -25, log ref = -.1: the exponent is past its bound, and the other term alone would have gradient +1
+    logp_BT = torch.tensor([[-25.0]], dtype=torch.float64, requires_grad=True)
+    kl_estimate(logp_BT, torch.tensor([[-0.1]], dtype=torch.float64), "k3").sum().backward()
+    assert logp_BT.grad.item() <= 0
