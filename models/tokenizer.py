@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import re
 import string
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import tokenizers
 from tokenizers import models, pre_tokenizers
 
-PAD: Final = "<pad>"
-BOS: Final = "<bos>"
-EOS: Final = "<eos>"
-SPECIALS: Final = (PAD, BOS, EOS)
+SPECIALS: Final = ("<pad>", "<bos>", "<eos>")
+RARE_SPECIALS: Final = ("⟨pad⟩", "⟨bos⟩", "⟨eos⟩")
+"""In mathematical brackets: for lexicons that spell the usual names, such as one of all ASCII characters."""
+
+UNKNOWN: Final = 255  # stands in a table of bytes for what is no symbol
+WHITE: Final = bytes(code for code in range(128) if chr(code).isspace())
 
 TOKENIZER_FILE: Final = "tokenizer.json"
 TOKENIZER_CONFIG_FILE: Final = "tokenizer_config.json"
@@ -24,19 +26,24 @@ TOKENIZER_CONFIG_FILE: Final = "tokenizer_config.json"
 class Tokenizer:
     """Text to token ids and back: ``<pad>``, ``<bos>``, ``<eos>``, then the symbols in their given order.
 
+    Where symbols can be joined to read the name of a special token, the special tokens have the names RARE_SPECIALS.
+
     Texts are read from left to right, the longest symbol first; white space ends a symbol and is skipped. Reading
-    runs on one compiled pattern, in Python: for texts of tens of symbols that is faster than crossing into the
-    ``tokenizers`` library, and starts no threads. ``save`` writes the same rules for ``tokenizers`` and transformers.
+    runs in Python, which for texts of tens of symbols is faster than crossing into the ``tokenizers`` library and
+    starts no threads: by a table of bytes where all symbols are single ASCII characters, symbol by symbol where white
+    space stands between all of them, and else by one compiled pattern. ``save`` writes the same rules for
+    ``tokenizers`` and transformers.
     """
 
-    __slots__ = ("_id_of", "_pattern", "symbols", "vocabulary")
+    __slots__ = ("_byte_table", "_id_of", "_pattern", "symbols", "vocabulary")
 
     def __init__(self, symbols: tuple[str, ...]) -> None:
         _check_symbols(symbols)
         self.symbols: Final = symbols
-        self.vocabulary: Final = (*SPECIALS, *symbols)
+        self.vocabulary: Final = (*_specials(symbols), *symbols)
         self._id_of: Final = {symbol: index for index, symbol in enumerate(self.vocabulary)}
         self._pattern: Final = re.compile(_longest_match(symbols))
+        self._byte_table: Final = _byte_table(self._id_of, symbols)
 
     @classmethod
     def of(cls, symbols: tuple[str, ...]) -> Tokenizer:
@@ -69,6 +76,14 @@ class Tokenizer:
         Raises:
             ValueError: where the text leaves the lexicon; the message names the piece and its position.
         """
+        if self._byte_table is not None:
+            if text.isascii() and UNKNOWN not in (ids := text.encode().translate(self._byte_table, WHITE)):
+                return list(ids)
+        else:
+            try:
+                return [self._id_of[piece] for piece in text.split()]
+            except KeyError:  # a piece is several symbols, or none
+                pass
         read = self._pattern.findall(text)
         if sum(map(len, read)) != len(text) and "".join(read) != "".join(text.split()):
             raise ValueError(self._describe_unknown(text))
@@ -100,11 +115,12 @@ class Tokenizer:
     def save(self, directory: Path) -> None:
         """Write ``tokenizer.json`` and ``tokenizer_config.json``; ``transformers.AutoTokenizer`` reads the same ids."""
         self.backend().save(str(directory / TOKENIZER_FILE))
+        pad, bos, eos = self.vocabulary[: len(SPECIALS)]
         config = {
             "tokenizer_class": "PreTrainedTokenizerFast",
-            "pad_token": PAD,
-            "bos_token": BOS,
-            "eos_token": EOS,
+            "pad_token": pad,
+            "bos_token": bos,
+            "eos_token": eos,
             # Left, as transformers' own batched generation needs it; ours pads on the right.
             "padding_side": "left",
             "clean_up_tokenization_spaces": False,
@@ -120,12 +136,13 @@ class Tokenizer:
         stored = json.loads(path.read_text(encoding="utf-8"))
         id_of: dict[str, int] = stored["model"]["vocab"]
         vocabulary = tuple(sorted(id_of, key=id_of.__getitem__))
-        if vocabulary[: len(SPECIALS)] != SPECIALS or stored["model"].get("type") != "WordLevel":
+        specials, symbols = vocabulary[: len(SPECIALS)], vocabulary[len(SPECIALS) :]
+        if specials not in (SPECIALS, RARE_SPECIALS) or stored["model"].get("type") != "WordLevel":
             raise ValueError(
                 f"{path} is not a closed-lexicon tokenizer: its vocabulary must begin with {', '.join(SPECIALS)},"
-                f" got {', '.join(vocabulary[: len(SPECIALS)])}"
+                f" got {', '.join(specials)}"
             )
-        return cls(vocabulary[len(SPECIALS) :])
+        return cls(symbols)
 
     def backend(self) -> tokenizers.Tokenizer:
         """The same rules as a ``tokenizers.Tokenizer``."""
@@ -136,7 +153,8 @@ class Tokenizer:
                 pre_tokenizers.Split(tokenizers.Regex(_longest_match(self.symbols)), "isolated"),
             ]
         )
-        built.add_special_tokens([tokenizers.AddedToken(token, special=True, normalized=False) for token in SPECIALS])
+        specials = self.vocabulary[: len(SPECIALS)]
+        built.add_special_tokens([tokenizers.AddedToken(token, special=True, normalized=False) for token in specials])
         return built
 
     def __eq__(self, other: object) -> bool:
@@ -181,6 +199,13 @@ class Tokenizer:
         )
 
 
+def _byte_table(id_of: Mapping[str, int], symbols: tuple[str, ...]) -> bytes | None:
+    """The id of each ASCII character, UNKNOWN where it has none; None where symbols are longer or ids are too many."""
+    if len(id_of) > UNKNOWN or not all(len(symbol) == 1 and symbol.isascii() for symbol in symbols):
+        return None
+    return bytes(id_of.get(chr(code), UNKNOWN) for code in range(256))
+
+
 def _longest_match(endings: Collection[str]) -> str:
     r"""A pattern that matches one of ``endings``, the longest that fits.
 
@@ -221,12 +246,20 @@ def _check_symbols(symbols: tuple[str, ...]) -> None:
         if symbol in seen:
             raise ValueError(f"symbols must be distinct, got {symbol!r} twice")
         seen.add(symbol)
-    for special in SPECIALS:
-        if _can_spell(symbols, special):
-            raise ValueError(
-                f"the symbols can be joined to read {special!r}, the name of a special token; rename one of them:"
-                f" {_preview(symbols)}"
-            )
+
+
+def _specials(symbols: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of the special tokens: the first that no text of the symbols can hold."""
+    spelt = []
+    for names in (SPECIALS, RARE_SPECIALS):
+        found = next((name for name in names if _can_spell(symbols, name)), None)
+        if found is None:
+            return names
+        spelt.append(repr(found))
+    raise ValueError(
+        f"the symbols can be joined to read {' and '.join(spelt)}, names of special tokens; rename one of them:"
+        f" {_preview(symbols)}"
+    )
 
 
 def _can_spell(symbols: tuple[str, ...], word: str) -> bool:

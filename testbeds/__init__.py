@@ -10,17 +10,20 @@ from testbeds.core import (
     Task,
     Trace,
     TraceStyle,
+    Unrealisable,
     Verdict,
 )
-from testbeds.demonstrations import demonstration
+from testbeds.demonstrations import demonstrated, demonstration
 from testbeds.identity import canonical, fingerprint
 from testbeds.mixture import Mixture
 from testbeds.streams import stream
 from testbeds.suites import ProblemStream, Splits, Suite
+from testbeds.verifiers import Exact, Verifier
 
 __all__ = [
     "EXPLICIT",
     "IMPLICIT",
+    "Exact",
     "FeatureAtLeast",
     "Mixture",
     "Predicate",
@@ -32,8 +35,11 @@ __all__ = [
     "Task",
     "Trace",
     "TraceStyle",
+    "Unrealisable",
     "Verdict",
+    "Verifier",
     "canonical",
+    "demonstrated",
     "demonstration",
     "fingerprint",
     "stream",

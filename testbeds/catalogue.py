@@ -1,14 +1,15 @@
 """The catalogue: every testbed of the package, found by its modules' closing constants.
 
-A testbed is a module (or a sub-package) that ends with ``TESTBED: Final[type[Task]]`` and, for named difficulties, with
-``LEVELS: Final[dict[str, Task]]``. The catalogue serves the command line, the gallery and the contract tests;
-experiments import the class itself.
+A testbed is a module or a sub-package, at any depth, that ends with ``TESTBED: Final[type[Task]]`` and, for named
+difficulties, with ``LEVELS: Final[dict[str, Task]]``; the last part of the module's name is the testbed's. The
+catalogue serves the command line, the gallery and the contract tests; experiments import the class itself.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+from functools import cache
 from types import ModuleType
 
 import testbeds
@@ -39,7 +40,16 @@ def task_named(name: str) -> Task:
     return ladder[level or next(iter(ladder))]
 
 
+@cache
 def _modules() -> dict[str, ModuleType]:
-    names = sorted(entry.name for entry in pkgutil.iter_modules(testbeds.__path__))
-    modules = {name: importlib.import_module(f"{testbeds.__name__}.{name}") for name in names}
-    return {name: module for name, module in modules.items() if hasattr(module, "TESTBED")}
+    found: dict[str, ModuleType] = {}
+    for entry in pkgutil.walk_packages(testbeds.__path__, f"{testbeds.__name__}."):
+        module = importlib.import_module(entry.name)
+        if hasattr(module, "TESTBED"):
+            name = entry.name.rpartition(".")[2]
+            if name in found:
+                raise ValueError(
+                    f"two testbeds are called {name!r}: {found[name].__name__} and {entry.name}; rename one"
+                )
+            found[name] = module
+    return dict(sorted(found.items()))

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from hashlib import blake2b
 
 from testbeds.core import Problem, Task
-from testbeds.identity import DIGEST_BYTES, canonical
+from testbeds.identity import DIGEST_BYTES, Canonical, canonical
+from testbeds.mixture import component_of
 
 
 class ContentDigest:
@@ -20,8 +21,11 @@ class ContentDigest:
 
     def add(self, problem: Problem) -> None:
         """Takes in one problem."""
-        content = [problem.key, problem.prompt, canonical(problem.certificate)]
-        self._hasher.update(json.dumps(content, sort_keys=True).encode() + b"\n")
+        self.add_form(problem.key, problem.prompt, canonical(problem.certificate))
+
+    def add_form(self, key: str, prompt: str, certificate: Canonical) -> None:
+        """Takes in one problem whose certificate is in canonical form."""
+        self._hasher.update(json.dumps([key, prompt, certificate], sort_keys=True).encode() + b"\n")
 
     def hexdigest(self) -> str:
         """32 hexadecimal digits of what was taken in."""
@@ -53,10 +57,15 @@ class Census:
 
     def add(self, split: str, problem: Problem) -> None:
         """Takes in one problem of a split."""
-        self._keys[split].add(problem.key)
+        _, _, inner = component_of(self._task, problem)
+        self.add_form(split, inner.key, inner.prompt, canonical(inner.certificate), self._task.floor(problem))
+
+    def add_form(self, split: str, key: str, prompt: str, certificate: Canonical, floor: float) -> None:
+        """Takes in one problem of a split as a file has it: a mixture's as its component gave it."""
+        self._keys[split].add(key)
         self._counts[split] += 1
-        self._floors[split][self._task.floor(problem)] += 1
-        self._digests[split].add(problem)
+        self._floors[split][floor] += 1
+        self._digests[split].add_form(key, prompt, certificate)
 
     def entries(self) -> dict[str, object]:
         """The manifest's entries that rest on problems, ready for JSON.

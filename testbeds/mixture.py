@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
 
 from numpy.random import Generator
 
 from testbeds.core import Problem, Task, Trace, TraceStyle, Verdict
+from testbeds.lexicon import can_be_misread, spaced
 
 COUNTED_SPACE = 1 << 16  # keys up to which the size of a union is counted; walking more takes seconds
 
@@ -23,6 +24,8 @@ class Component:
     """Position of the task in ``Mixture.tasks``."""
     certificate: object
     """The certificate that the task gave."""
+    prompt: str | None = None
+    """The prompt as the task wrote it, where the mixture writes white space between all symbols; None: it does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +35,10 @@ class Mixture:
     Prompts, keys and features are those of the component task, so a problem has the same key in the mixture and in a
     suite of its task alone, and falls into the same split. Where two components can give the same problem, it counts
     once.
+
+    Lexicons may clash: beside a task that has the symbol "12", the digits "1" and "2" of another one would be read as
+    that. Texts of a component that could be misread have white space between all their symbols, which means nothing to
+    its verifier and keeps them apart; see ``lexicon.can_be_misread``.
     """
 
     revision: ClassVar[int] = 1
@@ -40,6 +47,8 @@ class Mixture:
     """The components."""
     weights: tuple[float, ...]
     """Their shares: positive and of any sum; only ratios count."""
+    names: tuple[str, ...] = ()
+    """What the components are called in measurements; empty: their testbeds' names, numbered where one repeats."""
 
     def __post_init__(self) -> None:
         if not self.tasks:
@@ -52,6 +61,8 @@ class Mixture:
             raise ValueError(
                 f"Mixture.weights must be positive and finite, got {self.weights}; leave out unwanted tasks"
             )
+        if self.names and len(set(self.names)) != len(self.tasks):
+            raise ValueError(f"Mixture.names needs one name of its own for each task, got {self.names}")
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -63,6 +74,22 @@ class Mixture:
     def symbols(self) -> tuple[str, ...]:
         """Union of the components' symbols, in order of first appearance."""
         return tuple(dict.fromkeys(symbol for task in self.tasks for symbol in task.symbols))
+
+    @property
+    def instructions(self) -> str:
+        """The components' instructions, one paragraph each; an export gives a problem only its own."""
+        return "\n\n".join(dict.fromkeys(task.instructions for task in self.tasks))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The name of each component, under which its problems are measured apart."""
+        if self.names:
+            return self.names
+        plain = [testbed_name(task) for task in self.tasks]
+        return tuple(
+            name if plain.count(name) == 1 else f"{name} {plain[: place + 1].count(name)}"
+            for place, name in enumerate(plain)
+        )
 
     @property
     def key_note(self) -> str:
@@ -81,16 +108,27 @@ class Mixture:
             iter(task.generate(rng, int((chosen == index).sum())) if (chosen == index).any() else ())
             for index, task in enumerate(self.tasks)
         ]
-        return [_wrapped(next(pools[index]), index) for index in chosen.tolist()]
+        apart = _kept_apart(self)
+        return [_wrapped(next(pools[index]), index, apart[index]) for index in chosen.tolist()]
 
     def enumerate(self) -> Iterable[Problem] | None:
         spaces = [task.enumerate() for task in self.tasks]
         walkable = [space for space in spaces if space is not None]
-        return _union(walkable) if len(walkable) == len(spaces) else None
+        return _union(walkable, _kept_apart(self)) if len(walkable) == len(spaces) else None
 
     def demonstrate(self, problem: Problem, style: TraceStyle, rng: Generator) -> Trace:
         task, inner = self.component(problem)
-        return task.demonstrate(inner, style, rng)
+        return self.written(problem, task.demonstrate(inner, style, rng))
+
+    def written(self, problem: Problem, trace: Trace) -> Trace:
+        """The component's trace as it stands in the mixture: the same symbols, kept apart where that is needed."""
+        symbols = self._symbols_kept_apart(problem)
+        if symbols is None:
+            return trace
+        steps = tuple(
+            replace(step, text=spaced(step.text, symbols), result=spaced(step.result, symbols)) for step in trace.steps
+        )
+        return replace(trace, steps=steps, text=spaced(trace.text, symbols), answer=spaced(trace.answer, symbols))
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         task, inner = self.component(problem)
@@ -98,7 +136,8 @@ class Mixture:
 
     def solutions(self, problem: Problem) -> Iterable[str] | None:
         task, inner = self.component(problem)
-        return task.solutions(inner)
+        listed, symbols = task.solutions(inner), self._symbols_kept_apart(problem)
+        return listed if listed is None or symbols is None else (spaced(text, symbols) for text in listed)
 
     def floor(self, problem: Problem) -> float:
         """Success probability of the best blind guess of the component, which is known."""
@@ -111,13 +150,35 @@ class Mixture:
         if not isinstance(certificate, Component):
             raise TypeError(f"the problem {problem.prompt!r} is not of a mixture: its certificate is {certificate!r}")
         inner = Problem(
-            prompt=problem.prompt,
+            prompt=problem.prompt if certificate.prompt is None else certificate.prompt,
             key=problem.key,
             certificate=certificate.certificate,
             features=problem.features,
             family=problem.family,
         )
         return self.tasks[certificate.index], inner
+
+    def _symbols_kept_apart(self, problem: Problem) -> tuple[str, ...] | None:
+        """The symbols of the problem's component, where its texts have white space between them all."""
+        certificate = problem.certificate
+        if not isinstance(certificate, Component) or certificate.prompt is None:
+            return None
+        return self.tasks[certificate.index].symbols
+
+
+def component_of(task: Task, problem: Problem) -> tuple[str, Task, Problem]:
+    """The name, the task and the problem as that task gave it, under any mixtures; names of nested ones are joined."""
+    names = []
+    while isinstance(task, Mixture) and isinstance(problem.certificate, Component):
+        names.append(task.labels[problem.certificate.index])
+        task, problem = task.component(problem)
+    return "/".join(names) or testbed_name(task), task, problem
+
+
+def testbed_name(task: Task) -> str:
+    """The name of the testbed that a task is of, as in the catalogue."""
+    packages = type(task).__module__.split(".")[1:]
+    return packages[-1] if packages[:1] == ["smt"] else (packages or [type(task).__name__])[0]
 
 
 def innermost(certificate: object) -> object:
@@ -127,23 +188,34 @@ def innermost(certificate: object) -> object:
     return certificate
 
 
-def _wrapped(problem: Problem, index: int) -> Problem:
+@lru_cache(maxsize=64)  # the mixtures of a plan
+def _kept_apart(mixture: Mixture) -> tuple[tuple[str, ...] | None, ...]:
+    """The symbols of each component whose texts could be misread in the common lexicon; None for the others."""
+    union = mixture.symbols
+    lexicons = [task.symbols for task in mixture.tasks]
+    return tuple(symbols if can_be_misread(symbols, union) else None for symbols in lexicons)
+
+
+def _wrapped(problem: Problem, index: int, apart: tuple[str, ...] | None) -> Problem:
+    """The problem in a mixture, with white space between its symbols where they must be kept ``apart``."""
     return Problem(
-        prompt=problem.prompt,
+        prompt=problem.prompt if apart is None else spaced(problem.prompt, apart),
         key=problem.key,
         family=problem.family,
-        certificate=Component(index=index, certificate=problem.certificate),
+        certificate=Component(
+            index=index, certificate=problem.certificate, prompt=None if apart is None else problem.prompt
+        ),
         features=problem.features,
     )
 
 
-def _union(spaces: list[Iterable[Problem]]) -> Iterator[Problem]:
+def _union(spaces: list[Iterable[Problem]], apart: tuple[tuple[str, ...] | None, ...]) -> Iterator[Problem]:
     seen: set[str] = set()
     for index, space in enumerate(spaces):
         for problem in space:
             if problem.key not in seen:
                 seen.add(problem.key)
-                yield _wrapped(problem, index)
+                yield _wrapped(problem, index, apart[index])
 
 
 @lru_cache(maxsize=8)  # the mixtures of one study

@@ -11,19 +11,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count as count_from
 from itertools import islice
-from typing import ClassVar, overload
+from typing import ClassVar, Protocol, TypeVar, overload
 
 from numpy.random import Generator
 
 from testbeds.census import Census, content_digest
 from testbeds.core import Predicate, Problem, Task
 from testbeds.identity import canonical, fingerprint
-from testbeds.streams import KeyPart, stream, unit_interval
+from testbeds.streams import KeyPart, stream, unit_interval, unit_intervals
 
 BLOCK = 64  # problems per block: enough to vectorise a draw; of a 10 % split it already takes 640 candidates
 LARGEST_DRAW = 16 * BLOCK  # candidates asked of a task at a time, however rare the split: bounds memory
@@ -32,6 +32,7 @@ BARREN_DRAWS = 64  # draws in a row without one problem of the split after which
 STALLED = BLOCK // 8  # fewer new keys than this in a block: walking the space is cheaper than drawing from it
 BARREN_BLOCKS = 64  # blocks in a row without a new key after which a space that cannot be walked is called exhausted
 SMALL_SPACE = 4096  # keys that are counted before drawing, so that an impossible request fails at once
+COUNTED_SPACE = 1 << 14  # keys up to which a manifest counts each split's; walking more takes many seconds
 LONGEST_SHOWN = 240  # characters of a task in a message; a mixture of ten would bury the rest
 CACHED_BLOCKS = 32  # streams that are read in turn (stages, evaluations) times the one or two blocks each is in
 
@@ -75,12 +76,12 @@ class Splits:
         for name, holds in self.held_out:
             if holds(problem):
                 return name
-        position = unit_interval("split", self.salt, problem.cut)
-        for name, share in self.fractions[:-1]:
+        position = _dealer(self.salt)(problem.family or problem.key)
+        for name, share in self.fractions:
             position -= share
             if position < 0:
                 return name
-        return self.fractions[-1][0]  # also what rounding leaves over
+        return self.fractions[-1][0]  # what rounding leaves over
 
     def share(self, split: str) -> float | None:
         """The share of the in-distribution part that a fraction split gets; None for a held-out split."""
@@ -119,8 +120,16 @@ class Suite:
         """
         return tuple(self.each_distinct(split, count))
 
-    def each_distinct(self, split: str, count: int) -> Iterator[Problem]:
-        """The problems of ``distinct``, one at a time: only their keys stay in memory."""
+    def each_distinct(self, split: str, count: int | None = None) -> Iterator[Problem]:
+        """The problems of ``distinct``, one at a time: only their keys stay in memory. None: as many as there are."""
+        if count is None:
+            self.splits.require(split)
+            return _in_fixed_order(self, split)
+        self.require(split, count)
+        return _counted(self, split, count)
+
+    def require(self, split: str, count: int) -> None:
+        """Raises ValueError unless ``split`` exists and, as far as is known before drawing, is large enough."""
         self.splits.require(split)
         if count < 0:
             raise ValueError(f"count must not be negative, got {count}")
@@ -129,7 +138,6 @@ class Suite:
             available = self.capacity(split) if whole <= SMALL_SPACE else whole
             if available is not None and available < count:
                 raise _too_few(self, split, count, f"holds {'' if whole <= SMALL_SPACE else 'at most '}{available}")
-        return _counted(self, split, count)
 
     def digest(self, split: str, count: int) -> str:
         """Content digest of ``distinct(split, count)``, 32 hexadecimal digits."""
@@ -150,7 +158,11 @@ class Suite:
         return self.describe(census)
 
     def describe(self, census: Census) -> dict[str, object]:
-        """The manifest of problems that were counted on the way to somewhere else, such as a file."""
+        """The manifest of problems that were counted on the way to somewhere else, such as a file.
+
+        ``capacities`` are counted for small spaces alone, and else None.
+        """
+        small = (self.task.capacity or math.inf) <= COUNTED_SPACE
         return census.entries() | {
             "task": canonical(self.task),
             "task_fingerprint": fingerprint(self.task),
@@ -159,7 +171,7 @@ class Suite:
             "splits": canonical(self.splits),
             "splits_fingerprint": fingerprint(self.splits),
             "suite_fingerprint": fingerprint(self),
-            "capacities": {split: self.capacity(split) for split in census.splits},
+            "capacities": {split: self.capacity(split) if small else None for split in census.splits},
             "keys": key_note(self.task),
         }
 
@@ -217,6 +229,11 @@ def key_note(task: Task) -> str:
     return note if isinstance(note, str) else "canonical form as documented by the task's class"
 
 
+@lru_cache(maxsize=8)  # the salts of one process
+def _dealer(salt: int) -> Callable[[str], float]:
+    return unit_intervals("split", salt)
+
+
 @lru_cache(maxsize=CACHED_BLOCKS)
 def _cached_block(source: ProblemStream, number: int) -> tuple[Problem, ...]:
     return source.block(number)
@@ -251,20 +268,47 @@ def _counted(suite: Suite, split: str, count: int) -> Iterator[Problem]:
 
 def _in_fixed_order(suite: Suite, split: str) -> Iterator[Problem]:
     """Each key of the split once: as drawn while draws bring new keys, then what is left of the space, shuffled."""
-    source = ProblemStream(suite=suite, split=split, purpose="distinct")
-    seen: set[str] = set()
+    source = distinct_source(suite, split)
+    blocks = (source.block(number) for number in count_from())
+    for fresh in new_in_each(suite, split, blocks, seen=set()):
+        yield from fresh
+
+
+def distinct_source(suite: Suite, split: str) -> ProblemStream:
+    """The stream whose blocks ``Suite.distinct`` takes new keys from, in order."""
+    return ProblemStream(suite=suite, split=split, purpose="distinct")
+
+
+class Keyed(Protocol):
+    """A problem, or what was made of one."""
+
+    @property
+    def key(self) -> str:
+        """The problem's key."""
+        ...
+
+
+T = TypeVar("T", bound=Keyed)
+
+
+def new_in_each(suite: Suite, split: str, blocks: Iterable[Sequence[T]], seen: set[str]) -> Iterator[list[T | Problem]]:
+    """What each block of ``distinct_source`` adds to the keys ``seen``, which grow; at the end what is left, shuffled.
+
+    It ends when the space is exhausted: walked to its end or, where it cannot be walked, barren for many blocks.
+    """
     barren = 0
-    for number in count_from():
-        before = len(seen)
-        for problem in source.block(number):
+    for block in blocks:
+        fresh: list[T | Problem] = []
+        for problem in block:
             if problem.key not in seen:
                 seen.add(problem.key)
-                yield problem
-        fresh = len(seen) - before
-        if fresh < STALLED and (space := suite.task.enumerate()) is not None:
+                fresh.append(problem)
+        if len(fresh) < STALLED and (space := suite.task.enumerate()) is not None:
             left = [problem for problem in space if problem.key not in seen and suite.splits.of(problem) == split]
-            yield from sorted(left, key=lambda problem: unit_interval("distinct", suite.seed, split, problem.key))
+            left.sort(key=lambda problem: unit_interval("distinct", suite.seed, split, problem.key))
+            yield [*fresh, *left]
             return
+        yield fresh
         barren = 0 if fresh else barren + 1
         if barren == BARREN_BLOCKS:
             return

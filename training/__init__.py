@@ -8,7 +8,7 @@ from training.methods import GRPO, GRPO_AS_TRL, GRPO_AS_VERL, REINFORCE, RLOO, P
 from training.optimizers import AdamW, Constant, Cosine, WarmupStableDecay
 from training.recipe import Recipe, lexicon, stage_id
 from training.reinforce import RL
-from training.rewards import Exact, Outcome, Shuffled
+from training.rewards import Outcome, Shuffled
 from training.sources import Demonstrations, FreshText, Styles
 from training.supervised import SFT, Pretrain
 
@@ -27,7 +27,6 @@ __all__ = [
     "Cosine",
     "Demonstrations",
     "Evaluation",
-    "Exact",
     "Execution",
     "FreshText",
     "Outcome",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from statistics import fmean
@@ -21,12 +22,13 @@ from torch import Tensor
 
 from models import Policy, forward_flops, sampling_flops
 from testbeds import Suite, demonstration
-from testbeds.core import IMPLICIT, Problem, Task, TraceStyle, Verdict
+from testbeds.core import EXPLICIT, IMPLICIT, Problem, Task, TraceStyle, Unrealisable, Verdict
 from testbeds.identity import fingerprint
+from testbeds.mixture import Mixture, component_of
 from testbeds.streams import lanes
+from testbeds.verifiers import Exact, Verifier
 from training.ledger import Spent
 from training.metrics import above_floor, floor_at_k, mixed_share, mixed_share_at, pass_at_k
-from training.rewards import Exact, Verifier
 from training.rollouts import Rollouts, roll_out
 
 ROWS_PER_BATCH = 2048  # rollouts sampled at once; fixed, since the batch's shape may change the last bit of a logit
@@ -105,6 +107,8 @@ class Measured:
     """Everything that was measured on one problem."""
 
     problem: Problem
+    component: str
+    """Name of the component of a mixture that the problem is of; empty where the task is no mixture."""
     floor: float
     correct: tuple[bool, ...]
     greedy_correct: bool
@@ -136,9 +140,9 @@ def check_fits(evaluation: Evaluation, policy: Policy, sets: Sequence[tuple[Task
         ValueError: for a band that is no feature, or a prompt that leaves no room for the completion budget.
     """
     context = policy.decoder.architecture.context
-    for _, problems in sets:
+    for task, problems in sets:
         for problem in problems:
-            if evaluation.band is not None and evaluation.band not in problem.features:
+            if evaluation.band not in (None, *problem.features) and not isinstance(task, Mixture):
                 raise ValueError(
                     f"Evaluation.band={evaluation.band!r} is not a feature of {problem.prompt!r}, which has"
                     f" {sorted(problem.features)}"
@@ -149,6 +153,8 @@ def check_fits(evaluation: Evaluation, policy: Policy, sets: Sequence[tuple[Task
                     f"{problem.prompt!r} and max_new_tokens={evaluation.max_new_tokens} need a context of {needed}"
                     f" tokens, and the policy has {context}; lower max_new_tokens or raise Transformer.context"
                 )
+    if evaluation.band and not any(evaluation.band in problem.features for _, problems in sets for problem in problems):
+        raise ValueError(f"Evaluation.band={evaluation.band!r} is a feature of none of the problems")
 
 
 def measure(  # a batch and its place in the evaluation
@@ -178,6 +184,7 @@ def measure(  # a batch and its place in the evaluation
     return [
         Measured(
             problem=problem,
+            component=component_of(task, problem)[0] if isinstance(task, Mixture) else "",
             floor=sampled.floors[i],
             correct=tuple(verdict.correct for verdict in _of(sampled, i)),
             greedy_correct=greedy.verdicts[i].correct,
@@ -195,10 +202,12 @@ def measure(  # a batch and its place in the evaluation
 
 
 def summarise(measured: Sequence[Measured], evaluation: Evaluation) -> dict[str, Any]:
-    """Means over all problems and over each band, as in results.json."""
+    """Means over all problems, over each band and, of a mixture, over each component: as in results.json."""
     bands: defaultdict[str, list[Measured]] = defaultdict(list)
-    if evaluation.band is not None:
-        for one in measured:
+    for one in measured:
+        if one.component:
+            bands[f"task={one.component}"].append(one)
+        if evaluation.band is not None and evaluation.band in one.problem.features:
             bands[f"{evaluation.band}={one.problem.features[evaluation.band]:g}"].append(one)
     return {
         "metrics": _summary(measured, evaluation),
@@ -216,8 +225,11 @@ def _summary(measured: Sequence[Measured], evaluation: Evaluation) -> dict[str, 
         _add_rate(metrics, f"pass@{k}", rate, fmean(floor_at_k(one.floor, k) for one in measured))
     for name in sorted(set.intersection(*(set(one.rates) for one in measured))):
         _add_rate(metrics, name, fmean(one.rates[name] for one in measured), floor)
-    for name in measured[0].means:
-        metrics[name] = fmean(one.means[name] for one in measured)
+    for name in dict.fromkeys(name for one in measured for name in one.means):
+        had = [one.means[name] for one in measured if name in one.means]
+        metrics[name] = fmean(had)
+        if len(had) < len(measured):  # some problems have no demonstration in this style
+            metrics[f"{name}_problems"] = len(had)
     metrics["mixed_groups"] = mixed_share([one.correct for one in measured])
     metrics["mixed_groups_floor"] = fmean(mixed_share_at(one.floor, len(one.correct)) for one in measured)
     metrics["mixed_groups_excess"] = metrics["mixed_groups"] - metrics["mixed_groups_floor"]
@@ -289,21 +301,24 @@ def _listed_mass(policy: Policy, task: Task, problem: Problem, evaluation: Evalu
 
 def _demonstration_mass(policy: Policy, task: Task, problem: Problem, evaluation: Evaluation) -> dict[str, float]:
     """Exact probability of the problem's demonstration in each declared style, at temperature 1."""
-    return {
-        f"{_style_name(style)}_demonstration_mass": _mass(
-            policy, problem, [demonstration(task, problem, style).text], evaluation
-        )
-        for style in evaluation.styles
-    }
+    masses = {}
+    for style in evaluation.styles:
+        with suppress(Unrealisable):  # such a problem has no such mass; the summary says how many have
+            text = demonstration(task, problem, style).text
+            masses[f"{_style_name(style)}_demonstration_mass"] = _mass(policy, problem, [text], evaluation)
+    return masses
 
 
 def _reference(task: Task, problem: Problem, evaluation: Evaluation) -> str:
     """A right completion for the reader: in the first declared style, else the answer alone."""
-    return demonstration(task, problem, evaluation.styles[0] if evaluation.styles else IMPLICIT).text
+    for style in (*evaluation.styles, IMPLICIT, EXPLICIT):
+        with suppress(ValueError):  # a style that this problem, or this task, does not have
+            return demonstration(task, problem, style).text
+    return ""
 
 
 def _style_name(style: TraceStyle) -> str:
-    return style.granularity if style.group == 1 else f"{style.granularity}{style.group}"
+    return style.name.replace("/", "").replace(" ", "_")
 
 
 def _mass(policy: Policy, problem: Problem, texts: Sequence[str], evaluation: Evaluation) -> float:

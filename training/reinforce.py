@@ -28,6 +28,7 @@ from models.sampling import Decoding
 from testbeds import Suite
 from testbeds.core import Task
 from testbeds.streams import lanes, stream
+from testbeds.verifiers import Exact, Verifier
 from training.aggregation import Counts, aggregate
 from training.batch import TokenBatch
 from training.budget import Budget
@@ -38,7 +39,7 @@ from training.methods import PolicyGradient
 from training.metrics import above_floor, mixed_share, mixed_share_at
 from training.optimizers import AdamW
 from training.policy_losses import ClippedRatio, Score, clipped_tokens, importance_ratio
-from training.rewards import Exact, Outcome, Reward, Verifier
+from training.rewards import Outcome, Reward
 from training.rollouts import Rollouts, roll_out
 from training.stage import StepFunction, StepResult
 from training.supervised import check_batch, slices

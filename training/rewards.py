@@ -1,7 +1,6 @@
-"""Verifiers and rewards as fields of a stage: what a rollout is judged by, and what it is paid.
+"""Rewards as fields of a stage: what a rollout is paid, and when it counts as an answer at all.
 
-The verifier is a field so that a noisy or hackable one is a declared factor. An answer is a completion that *ended*:
-one that was cut at the token budget is never correct, whatever it contains.
+An answer is a completion that *ended*: one that was cut at the token budget is never correct, whatever it contains.
 """
 
 from __future__ import annotations
@@ -17,25 +16,7 @@ from torch import Tensor
 
 from testbeds.core import Problem, Task, Verdict
 from testbeds.streams import stream
-
-
-@runtime_checkable
-class Verifier(Protocol):
-    """Judges one completion of one problem."""
-
-    def __call__(self, task: Task, problem: Problem, completion: str) -> Verdict:
-        """The verdict; equal arguments give equal verdicts."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exact:
-    """The task's own verdict."""
-
-    revision: ClassVar[int] = 1
-
-    def __call__(self, task: Task, problem: Problem, completion: str) -> Verdict:
-        return task.verify(problem, completion)
+from testbeds.verifiers import Verifier
 
 
 @runtime_checkable

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from models import Completions, Policy
 from testbeds.core import Problem, Task, Verdict
-from training.rewards import Verifier, judge, sampling_flaw
+from testbeds.verifiers import Verifier
+from training.rewards import judge, sampling_flaw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from testbeds import Suite, demonstration
-from testbeds.core import EXPLICIT, Problem, TraceStyle
+from testbeds import Suite
+from testbeds.core import EXPLICIT, Problem, TraceStyle, Unrealisable
+from testbeds.demonstrations import Demonstrated, demonstrated, each_demonstrated
 from testbeds.streams import stream
 
 
@@ -20,6 +22,8 @@ class Text:
 
     problem: Problem
     completion: str
+    rejected: int = 0
+    """Problems that were passed over just before, because they have no trace in the style asked for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,14 +78,23 @@ class FreshText:
         problems = self.suite.stream(self.split, "fresh text", seed).take(step * count, count)
         rng = stream("traces", seed, step)
         styles = self.styles.draw(rng, count)
-        task = self.suite.task
         return [
-            Text(problem=problem, completion=task.demonstrate(problem, style, rng).text)
-            for problem, style in zip(problems, styles, strict=True)
+            self._text(problem, style, rng, seed, step * count + place)
+            for place, (problem, style) in enumerate(zip(problems, styles, strict=True))
         ]
 
     def describe(self) -> str:
         return "fresh problems"
+
+    def _text(self, problem: Problem, style: TraceStyle, rng: np.random.Generator, seed: int, place: int) -> Text:
+        """The text of the problem at ``place``, or of the first of a stream of its own that has this style."""
+        task = self.suite.task
+        try:
+            return Text(problem=problem, completion=demonstrated(task, problem, style, rng).text)
+        except Unrealisable:
+            others = self.suite.stream(self.split, "fresh text", seed, "in place of", place)
+            found = next(each_demonstrated(task, others, lambda _: style))
+            return _text_of(found, rejected=1 + found.rejected)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,9 +140,21 @@ class Demonstrations:
 
 @lru_cache(maxsize=8)
 def _demonstrations(source: Demonstrations) -> tuple[Text, ...]:
-    task = source.suite.task
-    texts = []
-    for problem in source.suite.distinct(source.split, source.count):
-        (style,) = source.styles.draw(stream("demonstration style", problem.key), 1)
-        texts.append(Text(problem=problem, completion=demonstration(task, problem, style).text))
-    return tuple(texts)
+    source.suite.require(source.split, source.count)
+
+    def style_of(problem: Problem) -> TraceStyle:
+        return source.styles.draw(stream("demonstration style", problem.key), 1)[0]
+
+    problems = source.suite.each_distinct(source.split)
+    found = islice(each_demonstrated(source.suite.task, problems, style_of), source.count)
+    texts = tuple(_text_of(one, one.rejected) for one in found)
+    if len(texts) < source.count:
+        raise ValueError(
+            f"{source.count} demonstrations asked of split {source.split!r}, whose problems have {len(texts)} in these"
+            f" styles; ask for fewer, enlarge the split or the task, or take styles that more problems have"
+        )
+    return texts
+
+
+def _text_of(found: Demonstrated, rejected: int) -> Text:
+    return Text(problem=found.problem, completion=found.trace.text, rejected=rejected)

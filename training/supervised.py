@@ -119,7 +119,12 @@ class _Running:
         parts = [self._part(rows.take(part), weight_BT[part]) for part in slices(len(texts), stage.microbatch)]
         update = self.learner.update(parts, fraction=fraction)
         return StepResult(
-            metrics={"loss": update.loss, "gradient_norm": update.gradient_norm, "rate": update.rate},
+            metrics={
+                "loss": update.loss,
+                "gradient_norm": update.gradient_norm,
+                "rate": update.rate,
+                "rejected": sum(text.rejected for text in texts),
+            },
             keys=tuple(text.problem.cut for text in texts),
             training=spent + Spent(cpu_s=time.process_time() - began),
         )

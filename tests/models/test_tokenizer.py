@@ -36,6 +36,18 @@ def test_decoded_ids_encode_to_the_same_ids_for_any_lexicon(data):
 
 
 @DETERMINISTIC
+@given(st.text(st.sampled_from((*ARITHMETIC, " ", "\n", "\x1f", "?", "é", "\ud800", "\x00", "\x7f")), max_size=12))
+def test_single_character_symbols_are_read_one_by_one_and_strange_ones_are_refused(text):
+    tokenizer = Tokenizer.of(ARITHMETIC)
+    characters = [character for character in text if not character.isspace()]
+    if all(character in ARITHMETIC for character in characters):
+        assert tokenizer.encode(text) == [3 + ARITHMETIC.index(character) for character in characters]
+    else:
+        with pytest.raises(ValueError, match="begins with no symbol of the lexicon"):
+            tokenizer.encode(text)
+
+
+@DETERMINISTIC
 @given(ids_of(len(GLUEY) + 3))
 def test_every_space_of_a_decoded_text_is_needed(ids):
     tokenizer = Tokenizer.of(GLUEY)
@@ -143,15 +155,34 @@ def test_text_outside_the_lexicon_is_named_with_its_position(text, piece, positi
         (("a", "b", "a"), "'a' twice"),
         (("a", "b c"), "white space, got 'b c'"),
         (("a", ""), "not be empty"),
-        (("<pad>",), "joined to read '<pad>'"),
-        (("a", "x<eos>y"), "joined to read '<eos>'"),
-        (("<", "bos", ">"), "joined to read '<bos>'"),  # three harmless symbols that glue to a special token
-        (("a<", "p", "a", "d>b"), "joined to read '<pad>'"),
+        (("<eos>", "⟨", "bos", "⟩"), "joined to read '<eos>' and '⟨bos⟩'"),
     ],
 )
 def test_an_unreadable_lexicon_is_refused(symbols, complaint):
     with pytest.raises(ValueError, match=complaint):
         Tokenizer.of(symbols)
+
+
+@pytest.mark.parametrize(
+    "symbols",
+    [
+        ("<pad>",),
+        ("a", "x<eos>y"),
+        ("<", "bos", ">"),  # three harmless symbols that glue to a special token
+        ("a<", "p", "a", "d>b"),
+        tuple(chr(code) for code in range(33, 127)),  # every printable character, as the texts of reasoning-gym have
+    ],
+)
+def test_special_tokens_have_other_names_where_the_symbols_spell_the_usual_ones(tmp_path, symbols):
+    tokenizer = Tokenizer.of(symbols)
+    assert tokenizer.vocabulary == ("⟨pad⟩", "⟨bos⟩", "⟨eos⟩", *symbols)
+    tokenizer.save(tmp_path)
+    assert Tokenizer.load(tmp_path) == tokenizer
+    read = AutoTokenizer.from_pretrained(tmp_path)
+    assert (read.pad_token_id, read.bos_token_id, read.eos_token_id) == (0, 1, 2)
+    text = "".join(symbols) + "".join(sorted(symbols, reverse=True))
+    assert read(text)["input_ids"] == tokenizer.encode(text)
+    assert not {0, 1, 2} & set(tokenizer.encode(text))
 
 
 def test_a_lexicon_that_only_comes_close_to_a_special_token_is_accepted():

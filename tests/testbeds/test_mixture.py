@@ -1,9 +1,26 @@
+from dataclasses import replace
+
 import pytest
 
-from testbeds import EXPLICIT, FeatureAtLeast, Mixture, Problem, Splits, Suite, stream
+from models import Tokenizer
+from testbeds import (
+    EXPLICIT,
+    IMPLICIT,
+    FeatureAtLeast,
+    Mixture,
+    Problem,
+    Splits,
+    Suite,
+    TraceStyle,
+    demonstration,
+    stream,
+)
 from testbeds.catalogue import catalogue, levels
+from testbeds.countdown import Countdown
 from testbeds.latent_modules import HoldsPair, LatentModules
-from testbeds.mixture import innermost
+from testbeds.lexicon import read
+from testbeds.mixture import component_of, innermost
+from testbeds.noise import WrongResult
 
 SHALLOW = LatentModules(world=0, depth=1)  # 72 problems
 DEEP = LatentModules(world=0, depth=2)  # 432 problems
@@ -105,3 +122,52 @@ def test_a_problem_of_another_task_is_refused():
     stranger = Problem(prompt="1+1", key="stranger", certificate=None)
     with pytest.raises(TypeError, match="not of a mixture"):
         MIXTURE.verify(stranger, "a")
+
+
+WHOLE = Countdown(numbers=3, operators=("+", "-"), values=(1, 30), target=(1, 40), numerals="whole")
+DIGITS = replace(WHOLE, numerals="digits")
+CLASH = Mixture(tasks=(WHOLE, DIGITS), weights=(1, 1))
+
+
+def test_texts_that_would_be_misread_are_written_apart():
+    # Beside the symbol "12" of the one task, the digits "1" and "2" of the other would be read as that symbol.
+    tokenizer, alone = Tokenizer.of(CLASH.symbols), Tokenizer.of(DIGITS.symbols)
+    seen = set()
+    for problem in CLASH.generate(stream("clash"), 60):
+        name, task, inner = component_of(CLASH, problem)
+        seen.add(name)
+        for style in (EXPLICIT, IMPLICIT, TraceStyle(noise=WrongResult(rate=1.0))):
+            trace, plain = demonstration(CLASH, problem, style), demonstration(task, inner, style)
+            assert trace.text.replace(" ", "") == plain.text.replace(" ", "")
+            assert CLASH.verify(problem, trace.text) == task.verify(inner, plain.text)
+            for text, own in ((problem.prompt, inner.prompt), (trace.text, plain.text), (trace.answer, plain.answer)):
+                ids = tokenizer.encode(text)
+                assert [tokenizer.vocabulary[index] for index in ids] == read(own, task.symbols)
+                assert tokenizer.encode(tokenizer.decode(ids)) == ids
+        if task == DIGITS:
+            assert len(tokenizer.encode(problem.prompt)) == len(alone.encode(inner.prompt))
+    assert seen == {"countdown 1", "countdown 2"}
+
+
+def test_every_level_of_every_testbed_mixes_and_every_text_is_read_as_its_own_task_reads_it():
+    tasks = tuple(task for name in catalogue() for task in levels(name).values())
+    mixture = Mixture(tasks=tasks, weights=(1.0,) * len(tasks))
+    tokenizer = Tokenizer.of(mixture.symbols)
+    for problem in mixture.generate(stream("all levels"), 2 * len(tasks)):
+        _, task, inner = component_of(mixture, problem)
+        assert (inner.key, inner.family) == (problem.key, problem.family)
+        try:
+            trace, plain = (demonstration(*of, EXPLICIT).text for of in ((mixture, problem), (task, inner)))
+        except ValueError:  # a task without room for steps
+            trace, plain = (demonstration(*of, IMPLICIT).text for of in ((mixture, problem), (task, inner)))
+        for text, own in ((problem.prompt, inner.prompt), (trace, plain)):
+            assert [tokenizer.vocabulary[index] for index in tokenizer.encode(text)] == read(own, task.symbols)
+
+
+def test_noise_in_a_mixture_is_that_of_the_component_alone():
+    tasks = (levels("countdown")["easy"], LatentModules(world=2, depth=4))
+    mixture, style = Mixture(tasks=tasks, weights=(1, 1)), TraceStyle(noise=WrongResult(rate=0.5))
+    problems = mixture.generate(stream("noise in a mixture"), 60)
+    spoiled = [demonstration(mixture, problem, style) for problem in problems]
+    assert spoiled == [demonstration(*component_of(mixture, problem)[1:], style) for problem in problems]
+    assert spoiled != [demonstration(mixture, problem, EXPLICIT) for problem in problems]

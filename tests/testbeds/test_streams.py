@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbeds.streams import key_bytes, lanes, seed_from_key, stream, unit_interval
+from testbeds.streams import key_bytes, lanes, seed_from_key, stream, unit_interval, unit_intervals
 
 KEYS = st.lists(st.one_of(st.text(max_size=8), st.integers()), min_size=1, max_size=4)
 
@@ -61,6 +61,12 @@ def test_the_global_generator_is_left_alone():
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     stream("a").random(1000)
     assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
+
+
+def test_a_begun_key_gives_the_numbers_of_the_whole_key():
+    draw = unit_intervals("split", 7)
+    for part in ("a", "", "ü", "\ud800", "countdown:24<-3,8"):
+        assert draw(part) == unit_interval("split", 7, part)
 
 
 def test_unit_intervals_are_uniform():

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbeds import FeatureAtLeast, Mixture, Splits, Suite
+from testbeds.catalogue import levels
 from testbeds.latent_modules import HoldsPair, LatentModules, coverage, heldout_pairs
 from testbeds.streams import unit_interval
 from testbeds.suites import BLOCK
@@ -245,3 +246,12 @@ def test_the_manifest_says_what_is_there_and_that_nothing_is_shared():
     assert manifest["task_capacity"] == 2592
     assert manifest["mean_floor"] == {"train": pytest.approx(1 / 12), "test": pytest.approx(1 / 12), "validation": None}
     assert "no symmetry" in manifest["keys"]
+
+
+def test_a_manifest_does_not_walk_a_large_space(monkeypatch):
+    # Countdown with four numbers can be listed, all 338,497 problems: that would take longer than a small export.
+    large = levels("countdown")["hard"]
+    monkeypatch.setattr(type(large), "enumerate", lambda _: pytest.fail("the space was walked"))
+    manifest = Suite(task=large).manifest({"train": 10})
+    assert manifest["capacities"] == {"train": None}
+    assert manifest["task_capacity"] == 338_497

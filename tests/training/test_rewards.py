@@ -10,7 +10,8 @@ from models import Policy, Tokenizer, Transformer, initialise
 from testbeds import stream
 from testbeds.latent_modules import LatentModules
 from testbeds.streams import lanes
-from training import Exact, Outcome, Shuffled
+from testbeds.verifiers import Exact
+from training import Outcome, Shuffled
 from training.reinforce import minibatches
 from training.rewards import judge, sampling_flaw
 from training.rollouts import roll_out

@@ -1,12 +1,17 @@
 """Stages as they run: micro-batches, skipped rows, sensitivity of every field, refusals."""
 
+import json
 from dataclasses import dataclass, fields, replace
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from testbeds import IMPLICIT
+from models import Transformer
+from testbeds import EXPLICIT, IMPLICIT, Suite, TraceStyle
+from testbeds.catalogue import levels
+from testbeds.noise import WrongResult
+from testbeds.verifiers import Exact
 from training import (
     GRPO,
     GRPO_AS_TRL,
@@ -18,12 +23,12 @@ from training import (
     Budget,
     Cosine,
     Demonstrations,
-    Exact,
     FreshText,
     PolicyGradient,
     Shuffled,
     Styles,
     dr_grpo,
+    lexicon,
 )
 from training.advantages import ADVANTAGES, BatchCentred, GroupCentred, GroupNormalised
 from training.aggregation import AGGREGATIONS, ConstantLength, TokenMean
@@ -277,6 +282,29 @@ def test_more_demonstrations_than_exist_is_an_error_with_both_numbers(recipe, tr
     source = stages["sft"]().source
     with pytest.raises(ValueError, match="1000"):
         train(recipe(stages["sft"](1, source=Demonstrations(suite=source.suite, count=1000))))
+
+
+@pytest.mark.parametrize("kind", ["fresh", "demonstrations"])
+def test_supervision_with_noise_and_with_exact_backtracks_counts_what_it_passed_over(recipe, train, stages, kind):
+    # A Countdown of three numbers has few wrong branches: about 4 problems in 10 have no 12, and those are counted.
+    task = levels("countdown")["easy"]
+    suite = Suite(task=task)
+    noisy = replace(EXPLICIT, noise=WrongResult(rate=0.5))
+    searched = TraceStyle(search="depth_first", backtracks=12)
+    styles = Styles(styles=(noisy, searched), weights=(0.5, 0.5))
+    source = (
+        FreshText(suite=suite, styles=styles)
+        if kind == "fresh"
+        else Demonstrations(suite=suite, count=40, styles=styles)
+    )
+    texts = source.texts(2, 0, 40)
+    assert sum(text.rejected for text in texts) > 0
+    assert all(task.verify(text.problem, text.completion).correct for text in texts)
+    model = Transformer(layers=1, width=16, heads=2, context=512)
+    stage = stages["sft"](1, source=source, batch=40)
+    made = train(recipe(stage, symbols=lexicon((task,)), model=model))
+    row = json.loads((made / "metrics.jsonl").read_text().splitlines()[0])
+    assert row["rejected"] == sum(text.rejected for text in texts)
 
 
 def test_masked_tokens_get_no_gradient_and_the_first_answer_token_does(stages):
