@@ -25,11 +25,13 @@ from rich.table import Table
 from experiments.naming import unknown
 from experiments.runner import NodeFailedError
 from experiments.store import Store, StoreError
+from experiments.styles import HELP as STYLE_HELP
+from experiments.styles import style_for
 from experiments.worker import is_declared
 
 if TYPE_CHECKING:  # torch takes seconds to import: only the commands that compute do so, in their own functions
     from experiments.experiment import Experiment, Scale
-    from testbeds.core import Task, TraceStyle
+    from testbeds.core import Task
     from testbeds.suites import Suite
 
 app = typer.Typer(
@@ -41,19 +43,11 @@ app = typer.Typer(
 )
 
 EXAMPLE = "Example:  stagecraft "
-COMPOSED_GROUP = 2  # steps that the command line's composed style folds into one
 USUAL_COUNTS = ("train=1000", "validation=100", "test=100")
 COUNT = re.compile(r"[1-9][0-9]{0,11}")  # ASCII digits; more problems than that fit nowhere
+MANY_ROWS = 20_000  # below, workers would take longer to start than they save
 SHOWN_DIGITS = 8  # of an id: enough to be the only one of a store
 MOST_LISTED = 200  # nodes that a plan prints; the totals count all
-
-
-class Style(StrEnum):
-    """How demonstrations are written."""
-
-    EXPLICIT = "explicit"
-    IMPLICIT = "implicit"
-    COMPOSED = "composed"
 
 
 class Format(StrEnum):
@@ -73,7 +67,7 @@ class Device(StrEnum):
 
 TaskName = Annotated[str, typer.Argument(metavar="TASK", help="Name of a testbed; `stagecraft list` shows them.")]
 LevelName = Annotated[str | None, typer.Option("--level", help="Named difficulty. (default: the testbed's first)")]
-StyleName = Annotated[Style, typer.Option("--style", help="How demonstrations are written.")]
+StyleName = Annotated[str | None, typer.Option("--style", help=STYLE_HELP)]
 StudyName = Annotated[str, typer.Argument(metavar="EXP", help="Name of an experiment, such as e01.")]
 ScaleName = Annotated[str | None, typer.Option("--scale", help="Size of the study. (default: its first scale)")]
 SeedCount = Annotated[int | None, typer.Option("--seeds", min=1, help="Number of seeds. (default: the scale's)")]
@@ -138,20 +132,28 @@ def show(
     *,
     level: LevelName = None,
     count: Annotated[int, typer.Option(min=1, help="Number of problems.")] = 3,
-    style: StyleName = Style.EXPLICIT,
+    style: StyleName = None,
     seed: Annotated[int, typer.Option(help="Another seed, other problems.")] = 0,
 ) -> None:
     """Show the levels of a testbed, and problems with worked solutions, verdicts and measured difficulty."""
+    from itertools import islice
+
     from experiments.gallery import console, levels_table, problem_panel
     from testbeds.catalogue import levels
-    from testbeds.streams import stream
+    from testbeds.demonstrations import each_demonstrated
+    from testbeds.suites import Suite
 
     name, chosen = _task(task, level)
+    wanted = style_for(chosen, style)
     out = console()
     out.print(levels_table(task, levels(task)))
-    for number, problem in enumerate(chosen.generate(stream("show", seed), count), start=1):
-        trace = chosen.demonstrate(problem, _trace_style(style), stream("show trace", seed, problem.key))
-        out.print(problem_panel(f"{name}, problem {number} of {count}", chosen, problem, trace))
+    out.print(f"What a reader of {name} is told: {chosen.instructions}\n", soft_wrap=True)
+    problems = Suite(task=chosen, seed=seed).stream("train")
+    found = islice(each_demonstrated(chosen, problems, lambda _: wanted), count)
+    for number, one in enumerate(found, start=1):
+        passed_over = f" ({one.rejected} passed over: no such trace)" if one.rejected else ""
+        heading = f"{name}, problem {number} of {count}{passed_over}"
+        out.print(problem_panel(heading, chosen, one.problem, one.trace))
 
 
 @app.command(epilog=f"{EXAMPLE}generate countdown --level easy --split train=100 --split test=20 --out countdown.jsonl")
@@ -168,10 +170,18 @@ def generate(  # noqa: PLR0913  # one parameter for each option
     out: Annotated[Path | None, typer.Option(help="File to write. (default: TASK-LEVEL.jsonl)")] = None,
     format: Annotated[Format | None, typer.Option(help="Of the file. (default: by its ending)")] = None,
     seed: Annotated[int, typer.Option(help="Another seed, other problems of the same splits.")] = 0,
-    style: StyleName = Style.EXPLICIT,
+    style: StyleName = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help=f"Worker processes. (default: 1, from {MANY_ROWS} problems on usable cores)"),
+    ] = None,
     force: Force = False,
 ) -> None:
-    """Write distinct problems of disjoint splits, with demonstrations, to a JSONL or Parquet file."""
+    """Write distinct problems of disjoint splits, with demonstrations, to a JSONL or Parquet file.
+
+    Ctrl-C is safe: the same command goes on where it was. The bytes do not depend on the number of workers.
+    """
+    from experiments.display import rows_bar
     from experiments.gallery import console
     from testbeds.export import write_suite
     from testbeds.suites import Suite
@@ -182,9 +192,23 @@ def generate(  # noqa: PLR0913  # one parameter for each option
     counts = _counts(split or USUAL_COUNTS)
     for file in (path, path.with_name(f"{path.name}.manifest.json")):
         check_destination(file, force=force)
-    write_suite(Suite(task=chosen, seed=seed), counts, path, _trace_style(style), format.value if format else None)
+    screen = console()
+    with _resumable("finished parts are kept"), rows_bar(screen, sum(counts.values())) as report:
+        manifest = write_suite(
+            Suite(task=chosen, seed=seed),
+            counts,
+            path,
+            style_for(chosen, style),
+            format.value if format else None,
+            workers=workers or (usable_cores() if sum(counts.values()) >= MANY_ROWS else 1),
+            report=report,
+        )
     summary = ", ".join(f"{count} {split_name}" for split_name, count in counts.items())
-    console().print(f"{path}: {summary} problems of {name}; its manifest is beside it", soft_wrap=True)
+    screen.print(f"{path}: {summary} problems of {name}; its manifest is beside it", soft_wrap=True)
+    rejected = manifest["rejected"]
+    if isinstance(rejected, dict) and any(rejected.values()):
+        passed_over = ", ".join(f"{count} {split_name}" for split_name, count in rejected.items())
+        screen.print(f"passed over, as they have no trace in this style: {passed_over}", soft_wrap=True)
 
 
 @app.command(epilog=f"{EXAMPLE}plan e01 --scale smoke")
@@ -329,15 +353,13 @@ def _tell(message: str) -> None:
 
 
 @contextmanager
-def _resumable() -> Iterator[None]:
+def _resumable(kept: str = "finished work is in the store, unfinished work has its checkpoints") -> Iterator[None]:
     """Ctrl-C and SIGTERM end the command with the line that resumes it."""
     try:
         yield
     except KeyboardInterrupt:
         command = shlex.join(["stagecraft", *sys.argv[1:]])
-        _tell(
-            f"interrupted: finished work is in the store, unfinished work has its checkpoints; to go on:\n  {command}"
-        )
+        _tell(f"interrupted: {kept}; to go on:\n  {command}")
         raise typer.Exit(130) from None
 
 
@@ -361,12 +383,6 @@ def _asked(task: str, level: str | None) -> tuple[Suite, str]:
 
     _, chosen = _task(task, level)
     return Suite(task=chosen), "test"
-
-
-def _trace_style(style: Style) -> TraceStyle:
-    from testbeds.core import TraceStyle
-
-    return TraceStyle(granularity=style.value, group=COMPOSED_GROUP if style is Style.COMPOSED else 1)
 
 
 def _counts(entries: Sequence[str]) -> dict[str, int]:

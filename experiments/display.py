@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Protocol, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Column
 from rich.text import Text
 
@@ -233,3 +243,27 @@ def _left(seconds: float | None) -> str:
 
 def _short(count: float) -> str:
     return f"{count:,.0f}" if count < 1e6 else f"{count:.3g}"
+
+
+@contextmanager
+def rows_bar(console: Console, total: int) -> Iterator[Callable[[int], None]]:
+    """Follows the writing of ``total`` rows: a function to tell how many are finished. Plain lines off a terminal."""
+    if not console.is_terminal:
+        yield _row_lines(console, total)
+        return
+    columns = (TextColumn("problems"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task("problems", total=total)
+        yield lambda done: progress.update(bar, completed=done)
+
+
+def _row_lines(console: Console, total: int) -> Callable[[int], None]:
+    beat = time.monotonic()
+
+    def report(done: int) -> None:
+        nonlocal beat
+        if time.monotonic() - beat >= HEARTBEAT_S:
+            beat = time.monotonic()
+            console.print(f"{done} of {total} problems")
+
+    return report

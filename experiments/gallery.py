@@ -11,12 +11,15 @@ from rich.text import Text
 
 from experiments.lengths import lengths_of
 from testbeds.core import Problem, Task, Trace, Verdict
+from testbeds.gallery import drawing
 
 
 def problem_panel(heading: str, task: Task, problem: Problem, trace: Trace) -> RenderableType:
     """One problem with its worked solution, and what the verifier says of that."""
     verdict = task.verify(problem, trace.text)
     rows: list[tuple[str, RenderableType]] = [("problem", Text(problem.prompt, style="bold"))]
+    drawn = drawing(task, problem)
+    rows += [("drawn", Text(drawn))] if drawn else []
     rows += [
         ("step" if i == 0 else "", Text(step.text or _unwritten(step.operation, step.result)))
         for i, step in enumerate(trace.steps)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from testbeds.core import EXPLICIT, IMPLICIT, Problem, Task, Trace
 from testbeds.demonstrations import demonstration
+from testbeds.lexicon import read
 from testbeds.streams import stream
 
 PROBLEMS_MEASURED = 64  # a fraction of a second for the dearest testbed, and the rare long trace is said to be missed
@@ -30,7 +29,10 @@ class Lengths:
 def lengths_of(task: Task, problems: int = PROBLEMS_MEASURED) -> Lengths:
     """The lengths and features of a task, over its first ``problems`` problems of a fixed stream."""
     sample = task.generate(stream("lengths"), problems)
-    count = token_counter(task.symbols)
+
+    def count(text: str) -> int:
+        return len(read(text, task.symbols))
+
     return Lengths(
         problems=len(sample),
         prompt=max(count(problem.prompt) for problem in sample),
@@ -45,13 +47,3 @@ def fullest_demonstration(task: Task, problem: Problem) -> Trace:
         return demonstration(task, problem, EXPLICIT)
     except ValueError:  # the documented refusal of a style
         return demonstration(task, problem, IMPLICIT)
-
-
-def token_counter(symbols: tuple[str, ...]) -> Callable[[str], int]:
-    """Counts the symbols of a text by ``models.Tokenizer``'s rule, the longest first, and without importing torch."""
-    pattern = re.compile("|".join(re.escape(symbol) for symbol in sorted(symbols, key=len, reverse=True)))
-
-    def count(text: str) -> int:
-        return sum(1 for _ in pattern.finditer(text))
-
-    return count

@@ -8,16 +8,16 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.revival import parts_of_class, revive
 from experiments.store import RECORD, Store, StoreError, first_line, verified
 from models import Policy
 from testbeds.catalogue import catalogue, levels
 from testbeds.core import Problem, Task, Verdict
 from testbeds.identity import Canonical, canonical, qualified_name
 from testbeds.mixture import Component, Mixture
+from testbeds.revival import parts_of_class, revive
 from testbeds.streams import lanes
 from testbeds.suites import Splits, Suite
-from training.rewards import Exact
+from testbeds.verifiers import Exact
 from training.rollouts import roll_out
 
 WEIGHTS = "model.safetensors"

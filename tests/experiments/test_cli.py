@@ -110,7 +110,10 @@ def test_show_with_another_seed_shows_other_problems(stagecraft):
     ("line", "words"),
     [
         ("show countdwn", "no testbed 'countdwn'; did you mean 'countdown'?"),
-        ("show countdown --level eazy", "no level of countdown 'eazy'; did you mean 'easy'? (known: easy, hard"),
+        (
+            "show countdown --level eazy",
+            "no level of countdown 'eazy'; did you mean 'easy'? (known: chain, classic, easy",
+        ),
         ("run e9", "no experiment 'e9'; did you mean 'e99'?"),
         ("plan e99 --scale smok", "no scale of e99 'smok'; did you mean 'smoke'? (known: full, smoke)"),
         ("plan e99 --only tought", "no arm 'tought'; did you mean 'taught'?"),
@@ -177,6 +180,18 @@ def test_generate_keeps_what_is_there_unless_forced(stagecraft, tmp_path):
     assert stagecraft(f"{make} --seed 1 --force")[0] == 0
     assert {file.name for file in tmp_path.iterdir()} == set(first)
     assert (tmp_path / "[b]c:x:.jsonl").read_bytes() != first["[b]c:x:.jsonl"]
+
+
+def test_a_task_without_room_for_steps_is_shown_and_written_with_its_answers(stagecraft, tmp_path):
+    code, out, err = stagecraft("show latent_modules --level direct --count 1")
+    assert (code, err) == (0, "")
+    assert "correct" in out
+    assert stagecraft("generate latent_modules --level direct --split train=5 --out direct.jsonl")[0] == 0
+    rows = [json.loads(line) for line in (tmp_path / "direct.jsonl").read_text().splitlines()]
+    assert [(row["style"], row["trace"] == row["answer"]) for row in rows] == [("implicit", True)] * 5
+    code, _, err = stagecraft("show latent_modules --level direct --style explicit")
+    assert code == 2
+    assert "has no room for a trace" in err
 
 
 @pytest.mark.parametrize("taken", ["c.jsonl", "c.jsonl.manifest.json"])

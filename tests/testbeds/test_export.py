@@ -3,15 +3,25 @@ import json
 import os
 import resource
 import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from multiprocessing import active_children
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow.parquet as pq
 import pytest
+from filelock import FileLock
 
-from testbeds import IMPLICIT, Mixture, Splits, Suite, TraceStyle
-from testbeds.catalogue import catalogue, levels
+from testbeds import IMPLICIT, Mixture, Splits, Suite, TraceStyle, Unrealisable, production
+from testbeds.catalogue import levels
 from testbeds.export import Row, write_suite
 from testbeds.latent_modules import LatentModules
+from testbeds.noise import DroppedSteps
+from testbeds.reward import compute_score
+from testbeds.streams import unit_interval
 
 TASK = LatentModules(world=2, depth=3)
 SUITE = Suite(task=TASK, seed=7)
@@ -51,18 +61,27 @@ def test_traces_answers_and_certificates_are_those_of_the_problems(tmp_path):
         assert row["trace"] == f"{states[2]} {states[3]}"
         assert row["answer"] == states[3]
         assert row["style"] == "composed/2"
-        assert json.loads(row["certificate"])[".states"] == list(states)
-        assert json.loads(row["features"]) == problem.features
-        assert json.loads(row["task"])[".world"] == 2
+        truth = json.loads(row["ground_truth"])
+        assert truth["certificate"][".states"] == list(states)
+        assert truth["task"][".world"] == 2
+        assert row["reward_model"] == {"style": "rule", "ground_truth": row["ground_truth"]}
+        assert row["chat"] == [
+            {"role": "system", "content": TASK.instructions},
+            {"role": "user", "content": problem.prompt},
+        ]
+        assert row["floor"] == TASK.floor(problem)
+        assert json.loads(row["difficulty"]) == problem.features
         assert row["data_source"] == "stagecraft/latent_modules"
 
 
 def test_rows_of_a_mixture_name_their_component(tmp_path):
-    tasks = tuple(next(iter(levels(name).values())) for name in catalogue())
-    write_suite(Suite(task=Mixture(tasks=tasks, weights=(1,) * len(tasks))), {"train": 60}, tmp_path / "suite.parquet")
+    tasks = (levels("countdown")["easy"], TASK)
+    write_suite(Suite(task=Mixture(tasks=tasks, weights=(1, 1))), {"train": 60}, tmp_path / "suite.parquet")
     rows = rows_of(tmp_path / "suite.parquet")
-    assert {row["data_source"] for row in rows} == {f"stagecraft/{name}" for name in catalogue()}
-    assert not any("Component" in row["certificate"] for row in rows)
+    assert {row["data_source"] for row in rows} == {"stagecraft/countdown", "stagecraft/latent_modules"}
+    assert {row["chat"][0]["content"] for row in rows} == {task.instructions for task in tasks}
+    assert not any("Component" in row["ground_truth"] for row in rows)
+    assert all(compute_score(row["data_source"], row["trace"], row["ground_truth"]) == 1.0 for row in rows)
 
 
 def test_the_manifest_stands_beside_the_file_and_is_what_was_returned(tmp_path):
@@ -92,7 +111,7 @@ def test_too_large_a_request_names_both_numbers_and_leaves_nothing(tmp_path, end
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
-def test_a_full_disk_is_an_error_that_names_the_file_and_leaves_nothing(tmp_path, ending):
+def test_a_full_disk_is_an_error_that_names_the_file_and_work_goes_on_afterwards(tmp_path, ending):
     # The kernel refuses to let a file grow beyond a kilobyte, as it would on a full disk; 30 rows need several.
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -104,7 +123,9 @@ def test_a_full_disk_is_an_error_that_names_the_file_and_leaves_nothing(tmp_path
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, ignored)
     assert caught.value.errno == errno.EFBIG
-    assert not list(tmp_path.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == [f".suite.{ending}.parts"]
+    write_suite(SUITE, COUNTS, tmp_path / f"suite.{ending}")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"suite.{ending}", f"suite.{ending}.manifest.json"]
 
 
 def test_a_failure_leaves_the_file_that_was_there_before(tmp_path):
@@ -148,3 +169,187 @@ def test_a_held_out_split_is_exported_like_any_other(tmp_path):
     splits = Splits(held_out=(("pair", HoldsPair(pairs=(("m1", "m2"),))),))
     write_suite(Suite(task=TASK, splits=splits), {"pair": 20}, tmp_path / "suite.jsonl")
     assert all("m1 m2" in row["prompt"] for row in rows_of(tmp_path / "suite.jsonl"))
+
+
+class Stop(BaseException):
+    """Stands for a kill: nothing may catch it."""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_neither_workers_nor_a_stop_change_a_byte(tmp_path, workers, monkeypatch):
+    monkeypatch.setattr(production, "PART_BLOCKS", 4)
+    counts = {"train": 1000, "test": 150}
+    whole, stopped = tmp_path / "whole.jsonl", tmp_path / "stopped.jsonl"
+    task = LatentModules(world=2, depth=4)
+    write_suite(Suite(task=task), counts, whole)
+
+    def stop_at(rows):
+        if rows > limit:
+            raise Stop
+
+    reached = []
+    for limit in (300, 700, 1020):  # noqa: B007  # stop_at reads it
+        with pytest.raises(Stop):
+            write_suite(Suite(task=task), counts, stopped, workers=workers, report=stop_at)
+        reached.append(len(list((tmp_path / ".stopped.jsonl.parts").glob("*.part"))))
+    assert reached == sorted(set(reached)), "each call went on where the last one stopped"
+    seen = []
+    write_suite(Suite(task=task), counts, stopped, workers=workers, report=seen.append)
+    assert seen[0] >= 500, "what was finished was not made again"
+    assert seen[-1] == 1150
+    assert stopped.read_bytes() == whole.read_bytes()
+
+
+def test_a_slow_task_is_kept_in_small_parts(tmp_path, monkeypatch):
+    # With no time to wait, every block of 64 draws is a part: a stop loses less than one block.
+    monkeypatch.setattr(production, "PART_S", 0.0)
+    rows = []
+
+    def stop(done):
+        rows.append(done)
+        if done > 150:
+            raise Stop
+
+    with pytest.raises(Stop):
+        write_suite(SUITE, {"train": 200}, tmp_path / "suite.jsonl", report=stop)
+    resumed = []
+    write_suite(SUITE, {"train": 200}, tmp_path / "suite.jsonl", report=resumed.append)
+    assert resumed[0] == rows[-2], "it goes on after the last block before the stop"
+    assert [row["key"] for row in rows_of(tmp_path / "suite.jsonl")] == [p.key for p in SUITE.distinct("train", 200)]
+
+
+KILLED = """
+import os, signal
+from multiprocessing import active_children
+from pathlib import Path
+from testbeds import Suite
+from testbeds.export import write_suite
+from testbeds.latent_modules import LatentModules
+
+def report(rows):
+    if rows:
+        print(*[child.pid for child in active_children()], flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+if __name__ == "__main__":
+    write_suite(Suite(task=LatentModules(world=0, depth=9)), {"train": 5000}, Path("a.jsonl"), workers=2, report=report)
+"""
+
+
+def runs(process):
+    """Whether a process exists and is no mere entry that nobody has collected."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks Linux which processes run")
+def test_workers_end_when_their_parent_is_killed(tmp_path):
+    (tmp_path / "killed.py").write_text(KILLED)
+    done = subprocess.run([sys.executable, "killed.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL
+    workers = [int(number) for number in done.stdout.split()]
+    assert len(workers) == 2
+    deadline = time.monotonic() + 60
+    while any(runs(worker) for worker in workers):
+        assert time.monotonic() < deadline, "a worker outlived its parent"
+        time.sleep(0.05)
+
+
+def test_a_worker_that_dies_is_an_error_that_says_how_to_go_on(tmp_path, monkeypatch):
+    # Whenever it dies: rows do not go through a pipe, on which the parent would wait for the rest of them.
+    monkeypatch.setattr(production, "PART_S", 0.0)
+    suite, path = Suite(task=LatentModules(world=0, depth=9)), tmp_path / "suite.jsonl"
+
+    def kill_the_workers(rows):
+        if rows:
+            for child in active_children():
+                child.kill()
+
+    with pytest.raises(ChildProcessError, match="the same command, with fewer --workers, goes on from there"):
+        write_suite(suite, {"train": 6000}, path, workers=2, report=kill_the_workers)
+    write_suite(suite, {"train": 600}, path)
+    assert [row["key"] for row in rows_of(path)] == [problem.key for problem in suite.distinct("train", 600)]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["suite.jsonl", "suite.jsonl.manifest.json"]
+
+
+def test_a_chat_and_a_prompt_cannot_be_taken_for_one_another():
+    # TRL looks at whichever of these columns a set gives it first and takes the rows for chats, or not.
+    assert {"prompt", "chosen", "rejected", "completion", "messages"} & set(Row.__annotations__) == {"prompt"}
+
+
+def test_parts_of_another_order_are_not_taken(tmp_path, monkeypatch):
+    monkeypatch.setattr(production, "PART_BLOCKS", 1)
+    path = tmp_path / "suite.jsonl"
+
+    def stop(rows):
+        if rows > 100:
+            raise Stop
+
+    with pytest.raises(Stop):
+        write_suite(SUITE, {"train": 200}, path, report=stop)
+    other = Suite(task=TASK, seed=8)
+    write_suite(other, {"train": 200}, path)
+    assert [row["key"] for row in rows_of(path)] == [problem.key for problem in other.distinct("train", 200)]
+
+
+def test_two_processes_do_not_write_one_file(tmp_path):
+    (tmp_path / ".suite.jsonl.parts").mkdir()
+    with (
+        FileLock(tmp_path / ".suite.jsonl.parts" / "lock"),
+        pytest.raises(ValueError, match=r"another process is writing suite.jsonl"),
+    ):
+        write_suite(SUITE, COUNTS, tmp_path / "suite.jsonl")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EveryOther:
+    """Stands for noise that half of the problems leave no room for."""
+
+    revision: ClassVar[int] = 1
+
+    def __call__(self, task, problem, trace, style):
+        if unit_interval("every other", problem.key) < 0.5:
+            raise Unrealisable("no room")
+        return trace
+
+
+def test_problems_without_such_a_trace_are_passed_over_and_counted(tmp_path):
+    style = TraceStyle(noise=EveryOther())
+    manifest = write_suite(SUITE, {"train": 40}, tmp_path / "suite.jsonl", style)
+    rows = rows_of(tmp_path / "suite.jsonl")
+    kept = [p.key for p in SUITE.distinct("train", 200) if unit_interval("every other", p.key) >= 0.5][:40]
+    assert [row["key"] for row in rows] == kept
+    before_the_last = [problem.key for problem in SUITE.distinct("train", 200)].index(kept[-1]) + 1
+    assert manifest["rejected"] == {"train": before_the_last - 40}
+    assert manifest["counts"] == {"train": 40}
+
+
+def test_a_style_that_no_problem_has_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="which holds 0 that can be demonstrated in the style .*steps=9"):
+        write_suite(SUITE, {"train": 5}, tmp_path / "suite.jsonl", TraceStyle(noise=DroppedSteps(rate=1, steps=9)))
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_best_constant_answer_is_measured(tmp_path):
+    # Two letters, one module that maps both to one of them: every answer is the same, and the constant is always right.
+    lossy = LatentModules(world=1, alphabet=2, skills=2, noninvertible=2, depth=1)
+    manifest = write_suite(
+        Suite(task=lossy, splits=Splits(fractions=(("all", 1.0),))), {"all": 4}, tmp_path / "a.jsonl"
+    )
+    rows = rows_of(tmp_path / "a.jsonl")
+    answers = [row["answer"] for row in rows]
+    expected = max(answers.count("a"), answers.count("b")) / 4
+    assert manifest["best_constant_answer"]["all"]["accuracy"] == expected
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_the_datasets_library_reads_the_rows(tmp_path, ending):
+    datasets = pytest.importorskip("datasets")
+    write_suite(SUITE, COUNTS, tmp_path / f"suite.{ending}")
+    kind = {"jsonl": "json"}.get(ending, ending)
+    read = datasets.load_dataset(
+        kind, data_files=str(tmp_path / f"suite.{ending}"), split="train", cache_dir=str(tmp_path / "cache")
+    )
+    assert read.to_list() == rows_of(tmp_path / f"suite.{ending}")

@@ -16,7 +16,7 @@ PACKAGES = ("testbeds", "models", "training", "experiments")
 CLASS, REVISION, FIELD = "class", "revision", "."
 
 
-def revive(form: Canonical) -> Any:  # noqa: ANN401  # whatever class the form names
+def revive(form: Canonical, packages: tuple[str, ...] = PACKAGES) -> Any:  # noqa: ANN401  # whatever class the form names
     """The object whose canonical form this is.
 
     Raises:
@@ -24,18 +24,20 @@ def revive(form: Canonical) -> Any:  # noqa: ANN401  # whatever class the form n
             JSON that is no canonical form.
     """
     if isinstance(form, list):
-        return tuple(revive(item) for item in form)
+        return tuple(revive(item, packages) for item in form)
     if not isinstance(form, dict):
         return form
     if set(form) == {"float"}:
         return _float(form["float"])
-    cls = _class_named(str(form.get(CLASS)))
+    cls = _class_named(str(form.get(CLASS)), packages)
     if getattr(cls, REVISION, 1) != form.get(REVISION):
         raise ValueError(
             f"{qualified_name(cls)} was declared at revision {form.get(REVISION)}, and is at"
             f" {getattr(cls, REVISION, 1)} today: the same declaration means something else now"
         )
-    entries = {name.removeprefix(FIELD): revive(value) for name, value in form.items() if name.startswith(FIELD)}
+    entries = {
+        name.removeprefix(FIELD): revive(value, packages) for name, value in form.items() if name.startswith(FIELD)
+    }
     try:
         return cls(**entries)
     except (TypeError, AttributeError) as error:  # fields that the class has not, or values of another kind
@@ -61,9 +63,9 @@ def _float(text: Canonical) -> float:
         raise ValueError(f"{text!r} is no hexadecimal float") from None
 
 
-def _class_named(name: str) -> type:
+def _class_named(name: str, packages: tuple[str, ...]) -> type:
     module, _, attribute = name.rpartition(".")
-    if module.partition(".")[0] in PACKAGES:
+    if module.partition(".")[0] in packages:
         try:
             found = getattr(importlib.import_module(module), attribute, None)
         except ModuleNotFoundError:

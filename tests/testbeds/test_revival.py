@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.revival import parts_of_class, revive
 from testbeds.identity import canonical, fingerprint
 from testbeds.latent_modules import LatentModules
+from testbeds.revival import parts_of_class, revive
 from testbeds.suites import Splits, Suite
 
-HERE = Path(__file__).parent
+STUDIES = Path(__file__).parents[1] / "experiments"
 SUITE = Suite(task=LatentModules(world=3, depth=2), splits=Splits(fractions=(("train", 0.9), ("test", 0.1))), seed=7)
 
 
@@ -27,7 +27,7 @@ def test_a_declared_object_survives_json():
 
 
 def test_a_whole_recipe_survives_json(monkeypatch):
-    monkeypatch.syspath_prepend(str(HERE))
+    monkeypatch.syspath_prepend(str(STUDIES))
     import e99_tiny
 
     recipe = e99_tiny.arms(0, None)["taught"]
