@@ -18,37 +18,54 @@ An expression is right if its exact value is the target and it uses the numbers 
 if each line takes two values that are still available (in either order) and states their exact result, which is
 available from then on, and the last result is the target, with every number used and no other result left over. Both
 must obey the task's rules on results (``intermediates``, ``largest``).
+
+Where to look, from the surface down (``_kernel(s)``, ``_outline`` and ``_values`` hold compiled loops):
+
+=========================  ==========================================================================================
+countdown_checks, _pilot   which declarations make sense; whether problems can be drawn from one at all
+countdown_texts            the instructions for a reader
+countdown_verify           the verdict on an answer
+countdown_draws            a target for each row of numbers, and the floor
+countdown_search           values and distinct solutions of up to six numbers, the equivalence that tells them apart
+.. _forms, _kernels        the table of all expressions of a pattern of ties, and the loops that evaluate it
+.. _derivations            the same where rules on results make the order of operations matter
+countdown_many, _values    targets and one solution of seven or eight numbers, by meeting in the middle
+countdown_trees, _outline  a solution as a tree, and how it is written: steps, folded steps, expression
+countdown_chains, _kernel  right chains, listed and counted (countdown_chain_kernel)
+countdown_traces, ..       demonstrations that show a search, with their states and kernel
+=========================  ==========================================================================================
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations_with_replacement
 from math import comb
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal, cast
 
 from numpy.random import Generator
 
-from testbeds import countdown_chains, countdown_search
+from testbeds import countdown_chains, countdown_many, countdown_search
 from testbeds.arithmetic import OPERATORS, Numerals, shown
-from testbeds.core import Problem, Step, Task, Trace, TraceStyle, Verdict
+from testbeds.core import ANSWER_MARK, Problem, Step, Task, Trace, TraceStyle, Verdict
+from testbeds.countdown_checks import check_choices, check_feasible, check_lexicon, check_ranges
+from testbeds.countdown_draws import Drawn, counts_chains, draw, draw_one, floor_of, is_counted, reached_targets
+from testbeds.countdown_pilot import check_solvable, unsolvable
 from testbeds.countdown_search import Rules
-from testbeds.countdown_verify import MARK, Question, verify_chain, verify_expression
+from testbeds.countdown_texts import instructions
+from testbeds.countdown_traces import SEARCH_SYMBOLS, search_trace
+from testbeds.countdown_trees import Outline, folded, written_out
+from testbeds.countdown_verify import Question, verify_chain, verify_expression
 from testbeds.streams import stream
 
 Form = Literal["expression", "chain"]
 Intermediates = Literal["any", "positive"]
+Targets = Literal["uniform", "stratified"]
 
-MOST_NUMBERS = 5  # 27,142 distinct expressions; six numbers have 793,002, too many to keep for every pattern of ties
-MOST_CHAINED = 4  # chains of four numbers are counted in a millisecond, of five in a tenth of a second
-LARGEST_LEXICON = 4096  # whole-number symbols; more rows than that would be most of a small model's weights
-LARGEST_MAGNITUDE = 2**62  # numerators and denominators are 64-bit integers in the search
-MOST_MULTISETS = {2: 20_000, 3: 10_000, 4: 5_000, 5: 500}  # by count of numbers: enumerated within a few seconds
-PILOT_DRAWS = 500  # a task is refused if fewer than PILOT_HITS of these draws have a reachable target, 2 % ...
-PILOT_HITS = 10
-MOST_DRAWS = 4_000  # ... so that this many all fail with probability below 1e-30 at 2 %
+MOST_MULTISETS = {2: 20_000, 3: 20_000, 4: 10_000, 5: 2_000, 6: 200}  # by count of numbers: walked within seconds
+MOST_ROUNDS = 4_000  # at 2 %, the least share that a pilot passes, all fail with probability below 1e-30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +77,10 @@ class CountdownCertificate:
     target: int
     witness: str
     """A right expression."""
+    places: tuple[int, ...] = ()
+    """Where the distinct solutions stand among all expressions under ``rules``; empty where they are too many."""
+    rules: str = ""
+    """The rules under which the places hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,14 +88,26 @@ class Countdown:
     """Numbers and a reachable target; the answer is an expression or a chain of steps.
 
     The numbers are drawn uniformly from ``values`` with replacement (again, while they reach nothing), then the target
-    uniformly from the targets in range that these numbers reach. The key sorts the numbers and names the rules, not
-    the form of the answer: the same puzzle asked for as an expression and as a chain is one problem. The family leaves
-    out the rules, too: a puzzle under other operators is dealt to the same split, since one answer may serve both.
+    from those in range that these numbers reach, as ``targets`` says. The key sorts the numbers and names the rules,
+    not the form of the answer: the same puzzle asked for as an expression and as a chain is one problem. The family
+    leaves out the rules, too: a puzzle under other operators is dealt to the same split, since one answer may serve
+    both.
+
+    Features: ``numbers``, ``target``; ``solutions``, the count of distinct solutions, for up to six numbers, or up to
+    five where ``largest`` is set, or - or / stand without + or *; for ``form="chain"`` with up to four numbers
+    ``chains``, the count of right answers. Beyond, solutions are too many to count: a demonstration is then found as
+    countdown_many.py says, which is no uniform draw; and numbers for which its bounded search leaves a target
+    undecided are drawn again.
+
+    The floor is blind to the target: it is the success probability of the best guess that sees the numbers.
     """
 
-    revision: ClassVar[int] = 1
+    key_note: ClassVar[str] = (
+        "the same numbers in any order, target and rules; families (by which splits are cut) leave out the rules"
+    )
+    revision: ClassVar[int] = 2
     numbers: int = 3
-    """How many numbers, 2 to 5."""
+    """How many numbers, 2 to 8."""
     operators: tuple[str, ...] = OPERATORS
     """Some of + - * /, in this order."""
     values: tuple[int, int] = (1, 10)
@@ -92,21 +125,25 @@ class Countdown:
     exact_use: bool = True
     """Whether a solution uses every number exactly once; else at most once, and no target is one of its numbers."""
 
+    targets: Targets = "uniform"
+    """``uniform``: over the reachable targets in range; ``stratified``: first uniformly a stratum of the number of
+    distinct solutions (1, 2-3, 4-7, 8-15, ...) among those that the reachable targets occupy, then a target in it."""
+
     def __post_init__(self) -> None:
-        _check_choices(self)
-        _check_ranges(self)
-        _check_lexicon(self)
-        _check_solvable(self)
+        check_choices(self)
+        check_ranges(self)
+        check_feasible(self)
+        check_lexicon(self)
+        check_solvable(self)
 
     @property
     def rules(self) -> Rules:
         """What a solution may do."""
-        return Rules(
-            operators=self.operators,
-            positive=self.intermediates == "positive",
-            largest=self.largest,
-            exact_use=self.exact_use,
-        )
+        return _ruling(self.operators, self.intermediates, self.largest, self.exact_use)[0]
+
+    @property
+    def instructions(self) -> str:
+        return instructions(self)
 
     @property
     def magnitude(self) -> int:
@@ -122,7 +159,7 @@ class Countdown:
             *self.operators,
             *(("(", ")") if writes_brackets else ()),
             *("=", ",", ":", ">"),
-            *((MARK,) if self.form == "expression" else ()),
+            *((ANSWER_MARK, *SEARCH_SYMBOLS) if self.form == "expression" else ()),
         )
 
     @property
@@ -131,33 +168,49 @@ class Countdown:
 
     def generate(self, rng: Generator, count: int) -> list[Problem]:
         low, high = self.values
-        return [self._draw(tuple(row), rng) for row in rng.integers(low, high + 1, size=(count, self.numbers)).tolist()]
+        rows = rng.integers(low, high + 1, size=(count, self.numbers))
+        drawn = draw(self, rows, rng)
+        missing = [place for place, one in enumerate(drawn) if one is None]
+        for _ in range(MOST_ROUNDS):
+            if not missing:
+                return _problems(self, drawn)
+            rows[missing] = rng.integers(low, high + 1, size=(len(missing), self.numbers))
+            for place, one in zip(missing, draw(self, rows[missing], rng), strict=True):
+                drawn[place] = one
+            missing = [place for place in missing if drawn[place] is None]
+        raise ValueError(unsolvable(self, hits=0, draws=MOST_ROUNDS))
 
     def enumerate(self) -> Iterable[Problem] | None:
         return self._walk() if _is_walkable(self) else None
 
     def demonstrate(self, problem: Problem, style: TraceStyle, rng: Generator) -> Trace:
-        """A solution drawn uniformly from the distinct ones, with its steps; a chain is written out in every style."""
-        if style.granularity == "composed":
-            raise ValueError(
-                "Countdown writes explicit and implicit traces, got granularity='composed': the steps of a tree do not"
-                " fold into equal groups"
-            )
-        numbers, target = _puzzle(problem)
-        places = countdown_search.positions(numbers, self.rules, target)
-        if not places:
-            raise ValueError(f"{problem.prompt!r} has no solution under the rules of {self}; demonstrate its own task")
-        tree = countdown_search.solution(numbers, self.rules, places[int(rng.integers(len(places)))])
-        is_written = self.form == "chain" or style.granularity == "explicit"
+        """A solution with its steps, drawn uniformly from the distinct ones where they are counted.
+
+        A chain is its own answer: it is written out, forward, in explicit and in implicit styles. An expression may
+        have any working: its steps one by one or folded (see ``countdown_trees.folded``), in any order, or a search.
+        """
+        _check_style(self, style)
+        if style.search != "optimal":
+            return search_trace(self, problem, style, rng)
+        answer, lines = self._worked(problem, style, rng)
+        if style.order == "backward":
+            lines.reverse()
+        elif style.order == "shuffled":
+            lines = [lines[place] for place in rng.permutation(len(lines)).tolist()]
+        is_chain = self.form == "chain"
+        is_written = is_chain or style.granularity != "implicit"
         steps = tuple(
-            Step(operation=operation, result=result, text=f"{operation}={result}" if is_written else "")
-            for operation, result in tree.lines()
+            [
+                Step(operation=operation, result=result, text=line if is_written else "")
+                for line in lines
+                for operation, _, result in [line.rpartition("=")]
+            ]
         )
-        working = ",".join(step.text for step in steps)
-        if self.form == "chain":
-            return Trace(steps=steps, text=working, answer=working)
-        answer = tree.text()
-        return Trace(steps=steps, text=f"{working}{MARK}{answer}" if is_written else answer, answer=answer)
+        working = ",".join(lines)
+        if is_chain:
+            return Trace(steps=steps, text=working, answer=working, separator=",", mark=None)
+        text = f"{working}{ANSWER_MARK}{answer}" if is_written else answer
+        return Trace(steps=steps, text=text, answer=answer, separator=",", mark=ANSWER_MARK)
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
         """The verdict by the grammar at the top of this file.
@@ -166,7 +219,7 @@ class Countdown:
         and for a chain its right lines, counted up to the first wrong one, divided by the count of numbers.
         """
         numbers, target = _puzzle(problem)
-        question = Question(numbers=numbers, target=target, rules=self.rules, numerals=self.numerals)
+        question = Question(numbers, target, self.rules, self.numerals)
         judge = verify_chain if self.form == "chain" else verify_expression
         return judge(question, completion)
 
@@ -176,54 +229,90 @@ class Countdown:
         return countdown_chains.chains(numbers, self.rules, target) if self.form == "chain" else None
 
     def expressions(self, problem: Problem) -> Iterator[str]:
-        """One right expression for each distinct solution, under the equivalence of countdown_search.py."""
+        """One right expression for each distinct solution, under the equivalence of countdown_search.py.
+
+        Raises:
+            ValueError: where distinct solutions are not counted.
+        """
         numbers, target = _puzzle(problem)
         return (tree.text() for tree in countdown_search.expressions(numbers, self.rules, target))
 
     def floor(self, problem: Problem) -> float:
-        """Success probability of the best guess that sees the numbers but not the target: 1 / (reachable targets).
+        """Success probability of the best guess that sees the numbers but not the target; exact for ``generate``.
 
-        Exact for ``generate``: an answer hits one target at most, and the target is uniform over those in range that
-        the numbers reach.
+        With uniform targets it is 1 / (reachable targets in range).
         """
         numbers, _ = _puzzle(problem)
-        reached = countdown_search.reachable(numbers, self.rules, *self.target)
-        if not reached:
+        floor = floor_of(self, numbers)
+        if floor is None:
             raise ValueError(f"{problem.prompt!r} is no problem of {self}: its numbers reach no target in range")
-        return 1.0 / len(reached)
+        return floor
 
-    def _draw(self, numbers: tuple[int, ...], rng: Generator) -> Problem:
-        low, high = self.values
-        for _ in range(MOST_DRAWS):
-            reached = countdown_search.reachable(numbers, self.rules, *self.target)
-            if reached:
-                return self._problem(numbers, *reached[int(rng.integers(len(reached)))])
-            numbers = tuple(rng.integers(low, high + 1, size=self.numbers).tolist())
-        raise ValueError(_unsolvable(self, hits=0, draws=MOST_DRAWS))
+    def _worked(self, problem: Problem, style: TraceStyle, rng: Generator) -> tuple[str, list[str]]:
+        """The solution that a demonstration writes: its expression, and its steps in order, one by one or folded."""
+        numbers, target = _puzzle(problem)
+        rules, rules_text = _ruling(self.operators, self.intermediates, self.largest, self.exact_use)
+        facts = cast(CountdownCertificate, problem.certificate)
+        outline: Outline | None = None
+        places = facts.places if facts.rules == rules_text else ()
+        if places or is_counted(self):
+            places = places or countdown_search.positions(numbers, rules, target)
+            if places:
+                place = places[int(rng.random() * len(places))] if len(places) > 1 else places[0]
+                if style.granularity != "composed":
+                    return countdown_search.worked_at(numbers, rules, place)
+                outline = countdown_search.outline_at(numbers, rules, place)
+        else:
+            outline = countdown_many.solution_from(countdown_many.listing(numbers, rules), target, rng)
+        if outline is None:
+            raise ValueError(f"{problem.prompt!r} has no solution under the rules of {self}; demonstrate its own task")
+        answer, lines = written_out(outline)
+        if style.granularity == "composed":
+            lines = [f"{operation}={result}" for operation, result in folded(outline, style.group)]
+        return answer, lines
 
     def _walk(self) -> Iterator[Problem]:
         low, high = self.values
         for numbers in combinations_with_replacement(range(low, high + 1), self.numbers):
-            for target, count in countdown_search.reachable(numbers, self.rules, *self.target):
+            for target, count in reached_targets(self, numbers):
                 # In an order of its own, as drawn problems are: sorted prompts would be another distribution.
                 shuffled = stream("countdown order", target, *numbers).permutation(numbers)
-                yield self._problem(tuple(shuffled.tolist()), target, count)
+                yield self._problem(draw_one(self, tuple(shuffled.tolist()), target, count))
 
-    def _problem(self, numbers: tuple[int, ...], target: int, solutions: int) -> Problem:
+    def _problem(self, drawn: Drawn) -> Problem:
+        return _problems(self, [drawn])[0]
+
+
+def _problems(task: Countdown, drawn: list[Drawn | None]) -> list[Problem]:
+    """The problems of what was drawn."""
+    _, rules = _ruling(task.operators, task.intermediates, task.largest, task.exact_use)
+    head, counted, chained, size = f"countdown:{rules};", is_counted(task), counts_chains(task), task.numbers
+    listed = ",".join(["%d"] * size)
+    prompt, puzzle = f"%d:{listed}>", f"%d<-{listed}"  # filled in at a third of the cost of joining
+    made = []
+    for one in drawn:
+        if one is None:
+            continue
+        numbers, target, witness, solutions, places, chains = one
         ordered = tuple(sorted(numbers))
-        puzzle = f"{target}<-{','.join(map(str, ordered))}"
-        features: dict[str, int | float] = {"numbers": self.numbers, "target": target, "solutions": solutions}
-        if self.numbers <= MOST_CHAINED:
-            features["chains"] = countdown_chains.chain_counts(ordered, self.rules, *self.target)[target]
-        return Problem(
-            prompt=f"{target}:{','.join(map(str, numbers))}>",
-            key=f"countdown:{_rules_text(self.rules)};{puzzle}",
-            family=f"countdown:{puzzle}",
-            certificate=CountdownCertificate(
-                numbers=ordered, target=target, witness=_witness(ordered, self.rules, target)
-            ),
-            features=features,
+        name = puzzle % (target, *ordered)
+        features: dict[str, int | float] = {"numbers": size, "target": target}
+        if counted:
+            features["solutions"] = solutions
+        if chained:
+            features["chains"] = chains
+        made.append(
+            Problem(
+                prompt=prompt % (target, *numbers),
+                key=head + name,
+                family="countdown:" + name,
+                certificate=CountdownCertificate(
+                    numbers=ordered, target=target, witness=witness, places=places, rules=rules
+                ),
+                features=features,
+            )
         )
+    return made
 
 
 def _puzzle(problem: Problem) -> tuple[tuple[int, ...], int]:
@@ -237,121 +326,47 @@ def _puzzle(problem: Problem) -> tuple[tuple[int, ...], int]:
     return certificate.numbers, certificate.target
 
 
-@lru_cache(maxsize=countdown_search.CACHED_MULTISETS)
-def _witness(numbers: tuple[int, ...], rules: Rules, target: int) -> str:
-    """The first of the distinct solutions."""
-    return next(countdown_search.expressions(numbers, rules, target)).text()
-
-
-def _rules_text(rules: Rules) -> str:
-    """The rules that change which answers are right, as the key names them."""
-    return ";".join(
-        (
-            f"ops={''.join(rules.operators)}",
-            *(() if rules.exact_use else ("use=some",)),
-            *(("positive",) if rules.positive else ()),
-            *(() if rules.largest is None else (f"largest={rules.largest}",)),
-        )
+@lru_cache(maxsize=256)
+def _ruling(
+    operators: tuple[str, ...],
+    intermediates: Intermediates,
+    largest: int | None,
+    exact_use: bool,  # noqa: FBT001 (a field's value)
+) -> tuple[Rules, str]:
+    """The rules that change which answers are right, and how the key names them."""
+    positive = intermediates == "positive"
+    rules = Rules(operators=operators, positive=positive, largest=largest, exact_use=exact_use)
+    named = (
+        f"ops={''.join(operators)}",
+        *(() if exact_use else ("use=some",)),
+        *(("positive",) if positive else ()),
+        *(() if largest is None else (f"largest={largest}",)),
     )
+    return rules, ";".join(named)
+
+
+def _check_style(task: Countdown, style: TraceStyle) -> None:
+    """Refuses the styles that a chain cannot have."""
+    if task.form == "chain" and (
+        style.granularity == "composed" or style.order != "forward" or style.search != "optimal"
+    ):
+        raise ValueError(
+            f"the steps of a chain are its answer, so Countdown(form='chain') writes them one by one, forward and"
+            f" without dead ends, got the style {style.name!r}; ask for form='expression'"
+        )
 
 
 def _is_walkable(task: Countdown) -> bool:
     """Whether all multisets of numbers are few enough to visit in a few seconds."""
     low, high = task.values
-    return comb(high - low + task.numbers, task.numbers) <= MOST_MULTISETS[task.numbers]
+    return comb(high - low + task.numbers, task.numbers) <= MOST_MULTISETS.get(task.numbers, 0) and is_counted(task)
 
 
 @lru_cache(maxsize=64)
 def _capacity(task: Countdown) -> int:
     low, high = task.values
     multisets = combinations_with_replacement(range(low, high + 1), task.numbers)
-    return sum(len(countdown_search.reachable(numbers, task.rules, *task.target)) for numbers in multisets)
-
-
-# -------------------------------------------------------------------------------------------------- validation
-
-
-def _check_choices(task: Countdown) -> None:
-    for name, value, choices in (
-        ("form", task.form, ("expression", "chain")),
-        ("numerals", task.numerals, ("digits", "whole")),
-        ("intermediates", task.intermediates, ("any", "positive")),
-    ):
-        if value not in choices:
-            raise ValueError(f"Countdown.{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
-    if type(task.exact_use) is not bool:
-        raise ValueError(f"Countdown.exact_use must be True or False, got {task.exact_use!r}")
-    operators: object = task.operators
-    in_order = tuple(
-        operator for operator in OPERATORS if isinstance(operators, tuple | list | str) and operator in operators
-    )
-    if not in_order or operators != in_order:
-        suggestion = f"; write {in_order}" if in_order else ""
-        raise ValueError(
-            f"Countdown.operators must be a tuple of one or more of + - * /, each once and in this order,"
-            f" got {task.operators!r}{suggestion}"
-        )
-
-
-def _check_ranges(task: Countdown) -> None:
-    if type(task.numbers) is not int or not 2 <= task.numbers <= MOST_NUMBERS:
-        raise ValueError(f"Countdown.numbers must be a whole number from 2 to {MOST_NUMBERS}, got {task.numbers!r}")
-    _check_range("values", task.values)
-    _check_range("target", task.target)
-    if task.largest is not None and (type(task.largest) is not int or task.largest < task.target[1]):
-        raise ValueError(
-            f"Countdown.largest bounds the last result too, so it must be None or at least the highest target"
-            f" {task.target[1]}, got {task.largest!r}"
-        )
-    # Before a result is reduced and held against ``largest``, it is as large as without that bound.
-    if replace(task.rules, largest=None, positive=False).magnitude(task.numbers, task.values[1]) >= LARGEST_MAGNITUDE:
-        raise ValueError(
-            f"Countdown computes in 64 bits, which {task.numbers} numbers up to {task.values[1]} may exceed;"
-            f" lower values[1] or numbers"
-        )
-
-
-def _check_range(name: str, bounds: object) -> None:
-    match bounds:
-        case (int(low), int(high)) if isinstance(bounds, tuple) and 1 <= low <= high:
-            return
-    raise ValueError(f"Countdown.{name} must be a tuple (low, high) of whole numbers, 1 <= low <= high, got {bounds!r}")
-
-
-def _check_lexicon(task: Countdown) -> None:
-    if task.numerals == "whole" and task.magnitude > LARGEST_LEXICON:
-        raise ValueError(
-            f"Countdown.numerals='whole' needs a symbol for every number up to {task.magnitude}, at most"
-            f" {LARGEST_LEXICON} are allowed; set numerals='digits', or a bound such as"
-            f" largest={max(99, task.target[1])}, or lower values and target"
-        )
-
-
-@lru_cache(maxsize=256)
-def _pilot(task: Countdown) -> tuple[int, int]:
-    """(hits, draws): how many draws of numbers reach a target, until there are PILOT_HITS or PILOT_DRAWS draws."""
-    low, high = task.values
-    hits = 0
-    for draws, row in enumerate(stream("countdown", "pilot").integers(low, high + 1, (PILOT_DRAWS, task.numbers)), 1):
-        hits += bool(countdown_search.reachable(tuple(row.tolist()), task.rules, *task.target))
-        if hits == PILOT_HITS:
-            return hits, draws
-    return hits, PILOT_DRAWS
-
-
-def _check_solvable(task: Countdown) -> None:
-    hits, draws = _pilot(task)
-    if hits < PILOT_HITS:
-        raise ValueError(_unsolvable(task, hits, draws))
-
-
-def _unsolvable(task: Countdown, hits: int, draws: int) -> str:
-    low, high = task.target
-    return (
-        f"Countdown: {hits} of {draws} draws of {task.numbers} numbers from {task.values[0]} to {task.values[1]} reach"
-        f" a target from {low} to {high} with {' '.join(task.operators)}, too few to draw problems from; move or widen"
-        f" target, change values, or allow more numbers, operators or intermediates"
-    )
+    return sum(len(reached_targets(task, numbers)) for numbers in multisets)
 
 
 TESTBED: Final[type[Task]] = Countdown
@@ -359,4 +374,8 @@ LEVELS: Final[dict[str, Task]] = {
     "easy": Countdown(numbers=3, operators=("+", "-", "*"), values=(1, 9), target=(1, 60), intermediates="positive"),
     "medium": Countdown(numbers=3, values=(1, 20), target=(1, 100)),
     "hard": Countdown(numbers=4, values=(1, 20), target=(10, 100)),
+    "chain": Countdown(numbers=3, values=(1, 20), target=(1, 100), form="chain"),
+    "classic": Countdown(numbers=6, values=(1, 10), target=(100, 999), intermediates="positive", exact_use=False),
+    "many": Countdown(numbers=7, values=(1, 10), target=(1, 100), intermediates="positive"),
+    "stratified": Countdown(numbers=4, values=(1, 20), target=(1, 100), targets="stratified"),
 }

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import lru_cache
 from itertools import permutations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from testbeds.arithmetic import apply, write
-from testbeds.countdown_search import CACHED_MULTISETS, Ints, Rules, combine
+from testbeds.countdown_chain_kernel import chain_tally
+from testbeds.countdown_search import Rules, rule_code
+
+Ints = NDArray[np.int64]
 
 
 def chains(numbers: tuple[int, ...], rules: Rules, target: int) -> Iterator[str]:
@@ -50,45 +53,13 @@ def _distinct_pairs(available: tuple[Fraction, ...]) -> Iterator[tuple[int, int]
             yield i, j
 
 
-@lru_cache(maxsize=CACHED_MULTISETS)
 def chain_counts(numbers: tuple[int, ...], rules: Rules, low: int, high: int) -> dict[int, int]:
     """Number of right chains (as ``chains`` lists them) for every target in [low, high] that has one."""
-    top = np.array([sorted(numbers)], np.int64)
-    bottom, results = np.ones_like(top), np.zeros(1, np.int64)
-    final: list[Ints] = []
-    while top.shape[1] > 1:
-        top, bottom, results = _extend(top, bottom, results, rules)
-        if top.shape[1] == 1 or not rules.exact_use:
-            complete = (results == 1) & (bottom[:, 0] == 1) & (top[:, 0] >= low) & (top[:, 0] <= high)
-            final.append(top[complete, 0])
-    targets, counts = np.unique(np.concatenate(final), return_counts=True)
-    return dict(zip(targets.tolist(), counts.tolist(), strict=True))
+    highest = high if rules.largest is None else min(high, rules.largest)
+    counts = chain_tally(np.array([numbers]), rule_code(rules), np.array([low]), np.array([max(low, highest)]))[0]
+    return {low + place: count for place, count in enumerate(counts.tolist()) if count and low + place <= highest}
 
 
-def _extend(top: Ints, bottom: Ints, results: Ints, rules: Rules) -> tuple[Ints, Ints, Ints]:
-    """All states one line further on: row = state, column = available value, results first."""
-    width = top.shape[1]
-    pairs = np.array(list(permutations(range(width), 2)))
-    others = np.array([[k for k in range(width) if k not in pair] for pair in pairs.tolist()], np.int64)
-    equal = (top[:, :, None] == top[:, None, :]) & (bottom[:, :, None] == bottom[:, None, :])
-    rank = np.tril(equal, -1).sum(2)  # how many equal values stand before this one
-    i, j = pairs.T
-    first = (rank[:, i] == 0) & (rank[:, j] == equal[:, i, j])
-    state, pair = np.nonzero(first)
-    left, right, rest = pairs[pair, 0], pairs[pair, 1], (state[:, None], others[pair])
-    rest_top, rest_bottom = top[rest], bottom[rest]
-    before = results[state]
-    after = before - (left < before) - (right < before) + 1
-    a, b = (top[state, left], bottom[state, left]), (top[state, right], bottom[state, right])
-    parts = []
-    for operator in rules.operators:
-        value_top, value_bottom, permitted = combine(operator, a, b, rules)
-        parts.append(
-            (
-                np.column_stack((value_top[permitted], rest_top[permitted])),
-                np.column_stack((value_bottom[permitted], rest_bottom[permitted])),
-                after[permitted],
-            )
-        )
-    tops, bottoms, counts = zip(*parts, strict=True)
-    return np.concatenate(tops), np.concatenate(bottoms), np.concatenate(counts)
+def count_chains(numbers_RN: Ints, targets_R: Ints, rules: Rules) -> Ints:
+    """Number of right chains of one permitted target for each multiset of numbers."""
+    return chain_tally(numbers_RN, rule_code(rules), targets_R, targets_R)[:, 0]

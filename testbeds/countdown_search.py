@@ -2,9 +2,11 @@
 
 *Distinct solutions* are expressions up to an equivalence: ``+`` and ``*`` are commutative and associative, ``a-b`` is
 ``a+(-b)``, ``a/b`` is ``a*(1/b)``, and a sign may move out of a product. Equal numbers are interchangeable. Nothing is
-cancelled or distributed: ``x*1``, ``x/1`` and ``x`` differ. Four different numbers have 1,170 such expressions (OEIS
-A140606). They are the same for all numbers with the same ties, so they are found once per pattern of ties and then
-evaluated for a multiset with a few array operations, in reduced 64-bit fractions.
+cancelled or distributed: ``x*1``, ``x/1`` and ``x`` differ. Four different numbers have 1,170 such expressions, six
+have 793,002 (OEIS A140606). They are the same for all numbers with the same ties, so they are found once per pattern of
+ties, as a program (countdown_forms.py), and evaluated for many multisets in one compiled loop (countdown_kernels.py).
+
+For seven and eight numbers, which have too many, see countdown_many.py.
 """
 
 from __future__ import annotations
@@ -13,18 +15,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations, product
-from typing import NamedTuple
+from math import gcd
 
 import numpy as np
 from numpy.typing import NDArray
 
-from testbeds.arithmetic import PRECEDENCE, apply, write
+from testbeds.arithmetic import OPERATORS, PRECEDENCE, write
+from testbeds.countdown_derivations import derivations
+from testbeds.countdown_forms import CACHED_PROGRAMS, Program, forms
+from testbeds.countdown_kernels import scan
+from testbeds.countdown_trees import Node, Outline, assembled, joined, outline_of, outlined, worked, written_out
 
 Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
-CACHED_MULTISETS = 1 << 14  # about 2 kB each; 4 numbers from 1 to 20 are 8,855 multisets
+CACHED_MULTISETS = 1 << 10  # of the few that are asked about again, by floors and searches
+MOST_COUNTED = 6  # numbers; seven have 27.9 million distinct expressions
+MOST_DERIVED = 5  # where each derivation needs a row of its own
+MOST_TARGETS = 1 << 20  # width of a range of targets: each has a place in a table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +51,33 @@ class Rules:
         if self.positive and (result.denominator != 1 or result <= 0):
             return False
         return self.largest is None or (abs(result.numerator) <= self.largest and result.denominator <= self.largest)
+
+    def permit_ratio(self, top: int, bottom: int) -> bool:
+        """Whether the result top/bottom may occur, in lowest terms or not; bottom > 0."""
+        if self.positive and (top <= 0 or top % bottom):
+            return False
+        divisor = gcd(top, bottom)
+        return self.largest is None or (abs(top) <= self.largest * divisor and bottom <= self.largest * divisor)
+
+    @property
+    def permits_all(self) -> bool:
+        """Whether every result may occur."""
+        return not self.positive and self.largest is None
+
+    @property
+    def keeps_forms(self) -> bool:
+        """Whether every order of a sum or product that could be written may be: then forms tell solutions apart."""
+        operators = self.operators
+        return (
+            self.largest is None
+            and ("+" in operators or "-" not in operators)
+            and ("*" in operators or "/" not in operators)
+        )
+
+    @property
+    def most_counted(self) -> int:
+        """How many numbers may have their distinct solutions listed and counted."""
+        return MOST_COUNTED if self.keeps_forms else MOST_DERIVED
 
     def magnitude(self, numbers: int, highest: int) -> int:
         """An upper bound on numerators and denominators of all results of ``numbers`` numbers up to ``highest``.
@@ -87,32 +121,25 @@ class Tree:
         return f"({self.text()})" if weaker else self.text()
 
 
-class _Form(NamedTuple):
-    """An expression up to equivalence and sign: a letter, a sum of terms or a product of factors, each side sorted."""
-
-    kind: str
-    """"" for a letter, + for a sum, * for a product."""
-    letter: int
-    upper: tuple[_Form, ...] = ()
-    """Terms with +, or factors above the line."""
-    lower: tuple[_Form, ...] = ()
-    """Terms with -, or factors below the line."""
+@lru_cache(maxsize=256)
+def rule_code(rules: Rules) -> Ints:
+    """The rules as compiled loops read them, see ``countdown_kernels.evaluate``."""
+    operators = sum(1 << OPERATORS.index(operator) for operator in rules.operators)
+    return np.array([not rules.keeps_forms, rules.positive, rules.largest or 0, rules.exact_use, operators], np.int64)
 
 
-_Signed = tuple[int, _Form]
+@lru_cache(maxsize=CACHED_PROGRAMS)
+def plan(ties: tuple[int, ...], rules: Rules) -> Program:
+    """The program that evaluates all expressions over letters with these ties."""
+    return (forms if rules.keeps_forms else derivations)(ties, rules.operators)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Forms:
-    """All distinct expressions over a pattern of letters and its parts, smaller ones first, and how each arises."""
-
-    derivations: tuple[tuple[str, Ints], ...]
-    """Per size and operator: rows (left, right, result) of positions."""
-    of_result: tuple[tuple[tuple[str, int, int], ...], ...]
-    """Per position: all (operator, left, right) that give it, in a stable order."""
-    whole: int
-    """First position of the expressions that use every letter; the letters themselves stand first of all."""
-    letters: int
+def lettered(numbers: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """How often each letter stands, most often first, and its value, ascending among equally frequent ones."""
+    if len(set(numbers)) == len(numbers):
+        return (1,) * len(numbers), tuple(sorted(numbers))
+    counted = sorted((-numbers.count(value), value) for value in set(numbers))
+    return tuple(-times for times, _ in counted), tuple(value for _, value in counted)
 
 
 def reachable(numbers: tuple[int, ...], rules: Rules, low: int, high: int) -> tuple[tuple[int, int], ...]:
@@ -125,165 +152,83 @@ def reachable(numbers: tuple[int, ...], rules: Rules, low: int, high: int) -> tu
 
 def expressions(numbers: tuple[int, ...], rules: Rules, target: int) -> Iterator[Tree]:
     """One tree for each distinct solution, in a stable order; every result in it is permitted."""
-    ordered = tuple(sorted(numbers))
-    for position in positions(ordered, rules, target):
-        yield solution(ordered, rules, position)
+    for position in positions(numbers, rules, target):
+        yield solution(numbers, rules, position)
 
 
-@lru_cache(maxsize=CACHED_MULTISETS)
 def positions(numbers: tuple[int, ...], rules: Rules, target: int) -> tuple[int, ...]:
-    """Where the distinct solutions of a target stand among all expressions over these ascending numbers."""
-    top, bottom, exists = _values(numbers, rules)
-    return tuple(np.flatnonzero(exists & (bottom == 1) & (top == target) & _candidates(numbers, rules)).tolist())
+    """Where the distinct solutions of a target stand among all expressions over these numbers."""
+    return tuple(_scanned(numbers, rules, target, target)[0].tolist())
 
 
-@lru_cache(maxsize=CACHED_MULTISETS)
 def solution(numbers: tuple[int, ...], rules: Rules, position: int) -> Tree:
-    """The first tree, in a stable order, that realises the expression at ``position`` with permitted results only."""
-    distinct = sorted(set(numbers))
-    if position < len(distinct):
-        return Tree(value=Fraction(distinct[position]))
-    top, bottom, exists = _values(numbers, rules)
-    for operator, left, right in _forms(_pattern(numbers), rules.operators).of_result[position]:
-        if not (exists[left] and exists[right]):
-            continue
-        operands = (Fraction(int(top[i]), int(bottom[i])) for i in (left, right))
-        value = apply(operator, *operands)
-        if value is not None and rules.permit(value):
-            trees = (solution(numbers, rules, left), solution(numbers, rules, right))
-            return Tree(value=value, operator=operator, operands=trees)
-    raise ValueError(f"position {position} is no permitted expression over {numbers}; take one from positions()")
+    """A tree, always the same one, that realises the expression at ``position`` with permitted results only."""
+    return _as_tree(assembled(outline_at(numbers, rules, position)))
+
+
+def outline_at(numbers: tuple[int, ...], rules: Rules, position: int) -> Outline:
+    """What ``solution`` gives, as a list of nodes."""
+    ties, values = lettered(numbers)
+    program = plan(ties, rules)
+    if not program.signed:
+        return outline_of(program, values, position)
+    node = _derived(program, values, rules, position, {})
+    if node is None:
+        raise ValueError(f"position {position} is no permitted expression over {numbers}; take one from positions()")
+    return outlined(node)
+
+
+def worked_at(numbers: tuple[int, ...], rules: Rules, position: int) -> tuple[str, list[str]]:
+    """The expression at ``position``, as text, and its steps such as ``3*5=15``."""
+    ties, values = lettered(numbers)
+    program = plan(ties, rules)
+    if not program.signed:
+        return worked(program, values, position)
+    return written_out(outline_at(numbers, rules, position))
+
+
+def _as_tree(node: Node) -> Tree:
+    if node.left is None or node.right is None:
+        return Tree(value=Fraction(node.top))
+    operands = (_as_tree(node.left), _as_tree(node.right))
+    return Tree(value=Fraction(node.top, node.bottom), operator=node.operator, operands=operands)
+
+
+def _derived(
+    program: Program, values: tuple[int, ...], rules: Rules, position: int, known: dict[int, Node | None]
+) -> Node | None:
+    """The first derivation of a signed expression that has permitted results alone; None where there is none."""
+    if position < program.letters:
+        return Node(values[position])
+    if position not in known:
+        known[position] = None
+        for operator, left, right in program.ways[position]:
+            first = _derived(program, values, rules, left, known)
+            second = first and _derived(program, values, rules, right, known)
+            if not first or not second or (operator == OPERATORS.index("/") and second.top == 0):
+                continue
+            node = joined(OPERATORS[operator], first, second)
+            if rules.permit(Fraction(node.top, node.bottom)):
+                known[position] = node
+                break
+    return known[position]
 
 
 @lru_cache(maxsize=CACHED_MULTISETS)
 def _reachable(numbers: tuple[int, ...], rules: Rules, low: int, high: int) -> tuple[tuple[int, int], ...]:
-    top, bottom, exists = _values(numbers, rules)
-    chosen = exists & (bottom == 1) & (top >= low) & (top <= high) & _candidates(numbers, rules)
-    targets, counts = np.unique(top[chosen], return_counts=True)
-    given = () if rules.exact_use else numbers
-    return tuple((t, c) for t, c in zip(targets.tolist(), counts.tolist(), strict=True) if t not in given)
+    targets, counts = np.unique(_scanned(numbers, rules, low, high)[1], return_counts=True)
+    return tuple(zip(targets.tolist(), counts.tolist(), strict=True))
 
 
-def _candidates(numbers: tuple[int, ...], rules: Rules) -> Bools:
-    """Which positions are whole answers."""
-    forms = _forms(_pattern(numbers), rules.operators)
-    positions = np.arange(len(forms.of_result))
-    return positions >= (forms.whole if rules.exact_use else 0)
-
-
-@lru_cache(maxsize=64)
-def _values(numbers: tuple[int, ...], rules: Rules) -> tuple[Ints, Ints, Bools]:
-    """Numerator, denominator and existence of every expression; it exists if some derivation is permitted."""
-    forms = _forms(_pattern(numbers), rules.operators)
-    size = len(forms.of_result)
-    top, bottom, exists = np.zeros(size, np.int64), np.ones(size, np.int64), np.zeros(size, np.bool_)
-    top[: forms.letters] = sorted(set(numbers))
-    exists[: forms.letters] = True
-    for operator, rows in forms.derivations:
-        left, right, result = rows
-        value_top, value_bottom, permitted = combine(
-            operator, (top[left], bottom[left]), (top[right], bottom[right]), rules
+def _scanned(numbers: tuple[int, ...], rules: Rules, low: int, high: int) -> tuple[Ints, Ints]:
+    """The positions of all solutions of the targets in range, and their targets."""
+    if len(numbers) > rules.most_counted:
+        raise ValueError(
+            f"the solutions of {len(numbers)} numbers are not listed under {rules}, only those of up to"
+            f" {rules.most_counted}; ask countdown_many.py for the targets and one solution"
         )
-        permitted &= exists[left] & exists[right]
-        result = result[permitted]
-        top[result], bottom[result], exists[result] = value_top[permitted], value_bottom[permitted], True
-    return top, bottom, exists
-
-
-def combine(operator: str, left: tuple[Ints, Ints], right: tuple[Ints, Ints], rules: Rules) -> tuple[Ints, Ints, Bools]:
-    """Reduced fractions left o right, and which of them exist and are permitted."""
-    (a, b), (c, d) = left, right
-    match operator:
-        case "+":
-            top, bottom = a * d + c * b, b * d
-        case "-":
-            top, bottom = a * d - c * b, b * d
-        case "*":
-            top, bottom = a * c, b * d
-        case _:
-            top, bottom = a * d * np.sign(c), b * np.abs(c)
-    permitted = bottom > 0
-    divisor = np.gcd(top, bottom)
-    divisor[divisor == 0] = 1  # 0/0; not permitted
-    top, bottom = top // divisor, bottom // divisor
-    if rules.positive:
-        permitted &= (bottom == 1) & (top > 0)
-    if rules.largest is not None:
-        permitted &= (np.abs(top) <= rules.largest) & (bottom <= rules.largest)
-    return top, bottom, permitted
-
-
-def _pattern(numbers: tuple[int, ...]) -> tuple[int, ...]:
-    """The ties of ascending numbers as letters: (3, 3, 8) is (0, 0, 1)."""
-    return tuple(sorted(set(numbers)).index(number) for number in numbers)
-
-
-@lru_cache(maxsize=64)
-def _forms(pattern: tuple[int, ...], operators: tuple[str, ...]) -> _Forms:
-    found: dict[_Signed, int] = {(1, _Form("", letter)): letter for letter in range(max(pattern) + 1)}
-    members: dict[tuple[int, ...], list[_Signed]] = {
-        (letter,): [(1, _Form("", letter))] for letter in range(max(pattern) + 1)
-    }
-    of_result: list[list[tuple[str, int, int]]] = [[] for _ in found]
-    derivations: list[tuple[str, Ints]] = []
-    whole = 0
-    for size in range(2, len(pattern) + 1):
-        rows: dict[str, list[tuple[int, int, int]]] = {operator: [] for operator in operators}
-        whole = len(found)
-        for part in sorted(set(combinations(pattern, size))):
-            fresh: dict[_Signed, None] = {}
-            for operator, left, right in _pairs(part, members, operators):
-                form = _join(operator, left, right)
-                fresh[form] = None
-                position = found.setdefault(form, len(found))
-                if position == len(of_result):
-                    of_result.append([])
-                of_result[position].append((operator, found[left], found[right]))
-                rows[operator].append((found[left], found[right], position))
-            members[part] = list(fresh)
-        derivations += [(operator, np.array(rows[operator], np.int64).T) for operator in operators]
-    return _Forms(
-        derivations=tuple(derivations),
-        of_result=tuple(tuple(ways) for ways in of_result),
-        whole=whole,
-        letters=max(pattern) + 1,
-    )
-
-
-def _pairs(
-    part: tuple[int, ...], members: dict[tuple[int, ...], list[_Signed]], operators: tuple[str, ...]
-) -> Iterator[tuple[str, _Signed, _Signed]]:
-    """Every operation that joins two parts of ``part``: larger part first, and both ways round for - and /."""
-    splits = {
-        (tuple(part[i] for i in range(len(part)) if i not in inside), tuple(part[i] for i in inside))
-        for size in range(1, len(part) // 2 + 1)
-        for inside in combinations(range(len(part)), size)
-    }
-    for left_part, right_part in sorted(splits, key=lambda split: (-len(split[0]), split)):
-        if len(left_part) == len(right_part) and left_part > right_part:
-            continue
-        for left, right in product(members[left_part], members[right_part]):
-            for operator in operators:
-                yield operator, left, right
-                if operator in "-/":
-                    yield operator, right, left
-
-
-def _join(operator: str, left: _Signed, right: _Signed) -> _Signed:
-    """The canonical form of an operation on two canonical forms."""
-    kind = "+" if operator in "+-" else "*"
-    upper, lower = _sides(kind, left)
-    other_upper, other_lower = _sides(kind, right)
-    if operator in "-/":
-        other_upper, other_lower = other_lower, other_upper
-    upper, lower = tuple(sorted(upper + other_upper)), tuple(sorted(lower + other_lower))
-    if kind == "*":
-        return left[0] * right[0], _Form(kind, -1, upper, lower)
-    return (1, _Form(kind, -1, upper, lower)) if upper >= lower else (-1, _Form(kind, -1, lower, upper))
-
-
-def _sides(kind: str, signed: _Signed) -> tuple[tuple[_Form, ...], tuple[_Form, ...]]:
-    """A form as terms with + and with -, or as factors above and below the line."""
-    sign, form = signed
-    upper, lower = (form.upper, form.lower) if form.kind == kind else ((form,), ())
-    return (lower, upper) if kind == "+" and sign < 0 else (upper, lower)
+    ties, values = lettered(numbers)
+    program = plan(ties, rules)
+    span = (program.whole, program.size, low, high)
+    count, position, target = scan(program.rows, span, np.array(values, np.int64), rule_code(rules))
+    return position[:count], target[:count]

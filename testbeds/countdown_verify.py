@@ -4,22 +4,37 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from itertools import count
+from math import gcd
 from typing import NamedTuple
 
-from testbeds.arithmetic import Flaw, Numerals, Postfix, apply, evaluate, parse, shown, tighten, write
-from testbeds.core import Verdict
+from testbeds.arithmetic import (
+    PRECEDENCE,
+    Flaw,
+    Numerals,
+    apply,
+    joined,
+    parse,
+    ratio,
+    shown,
+    tighten,
+    write,
+    written,
+)
+from testbeds.core import ANSWER_MARK, Verdict
 from testbeds.countdown_search import Rules
 
-MARK = "#"
+MARK = ANSWER_MARK
 
 _VALUE = r"(0|[1-9][0-9]*|\(-[1-9][0-9]*\)|\(-?[1-9][0-9]*/[1-9][0-9]*\))"
+_NUMERAL = re.compile("([0-9]+)")  # a group, so that splitting keeps what stands between
+_LONGEST_SHAPE = 64  # characters of an answer whose shape is remembered; eight numbers and their parentheses need fewer
 _LINE = re.compile(rf"{_VALUE}([-+*/]){_VALUE}={_VALUE}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(NamedTuple):
     """What an answer is held against."""
 
     numbers: tuple[int, ...]
@@ -37,20 +52,101 @@ class _Line(NamedTuple):
 
 def verify_expression(question: Question, completion: str) -> Verdict:
     """The verdict on ``EXPR`` or ``WORKING # EXPR``; progress is 1/2 for the right numbers with a wrong value."""
-    expression = _read_expression(question, completion)
+    answer = _read_answer(question, completion)
+    if isinstance(answer, Flaw):
+        return _malformed(answer.reason)
+    value = _quick_value(question, answer)
+    return _verify_slowly(question, answer) if value is None else _judged(question.target, *value)
+
+
+def _quick_value(question: Question, answer: str) -> tuple[int, int] | None:
+    """The value of an answer as (top, bottom), not reduced; None wherever its verdict needs a second look.
+
+    Answers to many problems have few shapes, such as ``0*(0+0)-0``: each is parsed once.
+    """
+    if len(answer) > _LONGEST_SHAPE:
+        return None
+    pieces = _NUMERAL.split(answer)
+    numerals = pieces[1::2]
+    rules = question.rules
+    if not _uses(numerals, question):
+        return None
+    operations = _operations("0".join(pieces[::2]), rules.operators)
+    if operations is None:
+        return None
+    values = [(int(numeral), 1) for numeral in numerals]  # few and short: they are given numbers
+    permitted = None if rules.permits_all else rules.permit_ratio
+    for operator, left, right in operations:
+        value = joined(operator, values[left], values[right])
+        if value is None or (permitted is not None and not permitted(*value)):
+            return None
+        values.append(value)
+    return values[-1]
+
+
+@lru_cache(maxsize=8192)
+def _operations(shape: str, operators: tuple[str, ...]) -> tuple[tuple[str, int, int], ...] | None:
+    """(operator, left, right) of an expression whose numerals are all 0: places among its numerals, then its results.
+
+    None where it is malformed.
+    """
+    expression = parse(shape, operators)
+    if isinstance(expression, Flaw):
+        return None
+    numerals = expression.numerals
+    operands, results = count(), count(len(numerals))
+    stack: list[int] = []
+    operations = []
+    for token in expression.tokens:
+        if token in PRECEDENCE:
+            right, left = stack.pop(), stack.pop()
+            operations.append((token, left, right))
+            stack.append(next(results))
+        else:
+            stack.append(next(operands))
+    return tuple(operations)
+
+
+def _verify_slowly(question: Question, answer: str) -> Verdict:
+    """The verdict on any answer, with its reason: parsed, held against the numbers, evaluated."""
+    rules = question.rules
+    expression = parse(answer, rules.operators)
     if isinstance(expression, Flaw):
         return _malformed(expression.reason)
     # Numerals are compared as text: without leading zeros that is exact, and nothing is computed with a huge number.
-    used, given = Counter(expression.numerals), Counter(map(str, question.numbers))
-    exact = question.rules.exact_use
-    if not (used == given if exact else used <= given):
-        return _wrong(f"each of {_list(question.numbers)} is to be used {'exactly' if exact else 'at most'} once")
-    value = evaluate(expression, question.rules.permit)
-    if isinstance(value, Flaw):
-        return _wrong(value.reason)
-    if value != question.target:
-        return _wrong(f"the value is {write(value)}, not {question.target}", progress=0.5)
-    return _right(f"the value is {question.target}")
+    if not _uses(list(expression.numerals), question):
+        return _wrong(
+            f"each of {_list(question.numbers)} is to be used {'exactly' if rules.exact_use else 'at most'} once"
+        )
+    value = ratio(expression, None if rules.permits_all else rules.permit_ratio)
+    return _wrong(value.reason) if isinstance(value, Flaw) else _judged(question.target, *value)
+
+
+def _judged(target: int, top: int, bottom: int) -> Verdict:
+    """The verdict on a permitted value of the right numbers."""
+    if top == target * bottom:
+        return _right(target)
+    divisor = gcd(top, bottom)
+    return _wrong(f"the value is {written(top // divisor, bottom // divisor)}, not {target}", progress=0.5)
+
+
+@lru_cache(maxsize=4096)
+def _sorted(numbers: tuple[int, ...]) -> list[str]:
+    """The numbers as text, sorted as text."""
+    return sorted(map(str, numbers))
+
+
+def _uses(numerals: list[str], question: Question) -> bool:
+    """Whether the numerals are the given numbers, or some of them where not all must be used."""
+    given = _sorted(question.numbers)
+    if question.rules.exact_use or len(numerals) > len(given):
+        return sorted(numerals) == given
+    left = given.copy()
+    for numeral in numerals:
+        if numeral not in left:
+            return False
+        left.remove(numeral)
+    return True
 
 
 def verify_chain(question: Question, completion: str) -> Verdict:
@@ -72,7 +168,7 @@ def verify_chain(question: Question, completion: str) -> Verdict:
     unused = paper.unused(lines[-1].result)
     if unused:
         return _wrong(f"{_list(unused)} is left unused", progress)
-    return _right(f"the last result is {question.target}")
+    return Verdict(correct=True, well_formed=True, progress=1.0, reason=f"the last result is {question.target}")
 
 
 class _Paper:
@@ -82,7 +178,7 @@ class _Paper:
         self._rules = question.rules
         self._given = Counter(map(str, question.numbers))
         self._results: Counter[str] = Counter()
-        self._value = {str(number): Fraction(number) for number in question.numbers}
+        self._value = {str(number): (number, 1) for number in question.numbers}
 
     def take(self, line: _Line) -> Flaw | None:
         """Use up the operands of a line and add its result; the Flaw where that is not right."""
@@ -91,15 +187,18 @@ class _Paper:
             if not pile[operand]:
                 return Flaw(reason=f"{shown(operand)} is not available")
             pile[operand] -= 1
-        result = apply(line.operator, self._value[line.left], self._value[line.right])
+        result = joined(line.operator, self._value[line.left], self._value[line.right])
         equation = f"{line.left}{line.operator}{line.right}"
         if result is None:
             return Flaw(reason=f"{equation} divides by zero")
-        if write(result) != line.result:
-            return Flaw(reason=f"{equation} is {write(result)}, not {shown(line.result)}")
-        if not self._rules.permit(result):
+        top, bottom = result
+        divisor = gcd(top, bottom)
+        right = written(top // divisor, bottom // divisor)
+        if right != line.result:
+            return Flaw(reason=f"{equation} is {right}, not {shown(line.result)}")
+        if not self._rules.permit_ratio(top, bottom):
             return Flaw(reason=f"the task does not permit the result {equation}={line.result}")
-        self._value[line.result] = result
+        self._value[line.result] = (top // divisor, bottom // divisor)
         self._results[line.result] += 1
         return None
 
@@ -111,12 +210,11 @@ class _Paper:
         return tuple(open_values.elements())
 
 
-def _read_expression(question: Question, completion: str) -> Postfix | Flaw:
+def _read_answer(question: Question, completion: str) -> str | Flaw:
     marks = completion.count(MARK)
     if marks > 1:
         return Flaw(reason=f"{marks} answer marks {MARK}, at most one is allowed")
-    answer = tighten(completion.rpartition(MARK)[2], question.numerals)
-    return answer if isinstance(answer, Flaw) else parse(answer, question.rules.operators)
+    return tighten(completion.rpartition(MARK)[2] if marks else completion, question.numerals)
 
 
 def _read_lines(tight: str, operators: tuple[str, ...]) -> tuple[_Line, ...] | Flaw:
@@ -146,5 +244,6 @@ def _wrong(reason: str, progress: float = 0.0) -> Verdict:
     return Verdict(correct=False, well_formed=True, progress=progress, reason=reason)
 
 
-def _right(reason: str) -> Verdict:
-    return Verdict(correct=True, well_formed=True, progress=1.0, reason=reason)
+@lru_cache(maxsize=1024)
+def _right(target: int) -> Verdict:
+    return Verdict(correct=True, well_formed=True, progress=1.0, reason=f"the value is {target}")

@@ -56,7 +56,7 @@ HOSTILE = {
     "A14 inside the working": "3*4#3+4",
     "A14 two answers": "3*4#3+4#3*4",
     "A16 code": "__import__('os').system('touch /tmp/countdown-was-here')",
-    "A16 tower": "9**9**9**9",
+    "A16 B22 tower": "9**9**9**9",
     "A18 tower": "5^(5^(5^(5^5)))",
     "B3 tower": "9**9**9",
     "B4 code": '__import__("os").system("echo hi > FILE")',
