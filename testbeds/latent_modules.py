@@ -6,13 +6,13 @@ design follows "From Reasoning Traces to Reusable Modules" (arXiv:2606.18089), w
     c m3 m1 m5 >        input c, then m3, then m1, then m5
     d a f               explicit trace: the state after each module; the last is the answer
 
-Completion grammar: one or more states, each written as exactly ``width`` value symbols; the last is the answer.
+Completion grammar: one or more states, each written as exactly ``width`` value symbols; the last is the answer. There
+is no mark between working and answer, since both are states.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,9 +24,35 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from testbeds.core import Problem, Step, Task, Trace, TraceStyle, Verdict
-from testbeds.latent_world import LETTERS, Module, Tables, World, tables
+from testbeds.latent_heldout import heldout_pairs, heldout_routing_pairs, heldout_routings, heldout_triples
+from testbeds.latent_structure import (
+    Composition,
+    Coverage,
+    HoldsRouting,
+    HoldsTriple,
+    Pair,
+    Triple,
+    check_tuples,
+    coverage,
+)
+from testbeds.latent_world import LETTERS, Module, Tables, World, rows, tables, trace_of
 from testbeds.mixture import innermost
-from testbeds.streams import stream
+
+__all__ = [
+    "LEVELS",
+    "TESTBED",
+    "Chain",
+    "Coverage",
+    "HoldsPair",
+    "HoldsRouting",
+    "HoldsTriple",
+    "LatentModules",
+    "coverage",
+    "heldout_pairs",
+    "heldout_routing_pairs",
+    "heldout_routings",
+    "heldout_triples",
+]
 
 Working = Literal["free", "checked", "none"]
 
@@ -34,17 +60,30 @@ WALKED_SPACE = 1 << 20  # problems that enumerate() walks in a few seconds
 WALKED_AT_ONCE = 4096  # problems built per step of enumerate()
 DEEPEST = 1000  # modules: prompts beyond this are no exercise for a small context
 DEEPEST_CHECKED = 16  # modules: 2**15 completions at most are listed by solutions()
+LONGEST_SPACED = 100_000  # characters: looking for non-ASCII white space in a megabyte would take a tenth of a second
 WHITE = bytes(range(9, 14)) + bytes(range(28, 33))  # the ASCII characters that str.isspace calls white
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
+class Chain(Composition):
     """Certificate: the program and the states that it goes through."""
 
     program: tuple[str, ...]
     """Names of the modules, first applied first."""
     states: tuple[str, ...]
     """The input and the state after each module, as written; one more than the program has modules."""
+
+    @property
+    def applied(self) -> tuple[str, ...]:
+        return self.program
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        return tuple(pairwise(self.program))
+
+    @property
+    def triples(self) -> tuple[Triple, ...]:
+        return tuple(zip(self.program, self.program[1:], self.program[2:], strict=False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +119,9 @@ class LatentModules:
     states of this program, in their order, any of them left out. ``none``: nothing."""
 
     def __post_init__(self) -> None:
+        for name in ("world", "alphabet", "skills", "noninvertible", "binary", "routings", "width", "depth"):
+            if type(value := getattr(self, name)) is not int:
+                raise ValueError(f"LatentModules.{name} must be a whole number, got {value!r}")
         if self.skills < 1 or not 0 <= self.noninvertible <= self.skills:
             raise ValueError(
                 f"LatentModules.noninvertible ({self.noninvertible}) counts some of the skills ({self.skills}):"
@@ -114,6 +156,25 @@ class LatentModules:
         """Number of prompts, ``alphabet**width * modules**depth``."""
         return int(self._world.states * self._world.modules**self.depth)
 
+    @property
+    def instructions(self) -> str:
+        values = LETTERS[: self.alphabet]
+        state = "one symbol" if self.width == 1 else f"{self.width} symbols, the first for register 0"
+        working = {
+            "free": "You may write the states after each module on the way, separated by spaces; the state that you"
+            " write last is your answer, and only it counts.",
+            "checked": "Before it you may write states that the program passes through, in their order and separated by"
+            " spaces, leaving out any; a wrong one makes the answer wrong.",
+            "none": "Write nothing else.",
+        }[self.working]
+        return (
+            f"A prompt is a state, a program and the mark >. A state is {state} out of {values[0]} to {values[-1]}."
+            f" The program names {self.depth} of the modules {self.names[0]} to {self.names[-1]}, to be applied to the"
+            " state from left to right. A module is a fixed function from states to states; what it does is hidden and"
+            " follows only from examples, and its name carries no meaning. Answer with the state after the last"
+            f" module. {working}"
+        )
+
     def generate(self, rng: Generator, count: int) -> list[Problem]:
         input_P = rng.integers(self._world.states, size=count)
         program_PL = rng.integers(self._world.modules, size=(count, self.depth))
@@ -123,20 +184,31 @@ class LatentModules:
         return self._walk() if self.capacity <= WALKED_SPACE else None
 
     def demonstrate(self, problem: Problem, style: TraceStyle, rng: Generator) -> Trace:
-        """The state after each module, after every ``group`` modules and the last, or after the last alone."""
-        if self.working == "none" and style.granularity != "implicit":
-            raise ValueError(f"working='none' has no room for a trace, got granularity={style.granularity!r}")
+        """The state after each module, after every ``group`` modules and the last, or after the last alone.
+
+        Only free working can be written ``backward`` or ``shuffled``: the answer stands last all the same.
+        """
+        self._check_style(style)
         chain = _chain(problem)
+        results = chain.states[1:]
+        if style.granularity == "explicit" and style.order == "forward":
+            return trace_of(tuple(map(_step, chain.program, results, results)), " ".join(results), results[-1])
+        if style.granularity == "implicit" and style.order == "forward":
+            texts = ("",) * (len(results) - 1) + results[-1:]
+            return trace_of(tuple(map(_step, chain.program, results, texts)), results[-1], results[-1])
         every = {"explicit": 1, "composed": style.group, "implicit": self.depth}[style.granularity]
-        steps = tuple(
-            Step(operation=name, result=state, text=state if _written(number, len(chain.program), every) else "")
-            for number, (name, state) in enumerate(zip(chain.program, chain.states[1:], strict=True), start=1)
-        )
-        text = " ".join(step.text for step in steps if step.text)
-        return Trace(steps=steps, text=text, answer=chain.states[-1])
+        written = [state if number % every == 0 else "" for number, state in enumerate(results, start=1)]
+        written[-1] = results[-1]
+        steps = list(map(_step, chain.program, results, written))
+        if style.order != "forward":
+            steps[:-1] = _reordered(steps[:-1], style, rng)
+        return trace_of(tuple(steps), " ".join([step.text for step in steps if step.text]), results[-1])
 
     def verify(self, problem: Problem, completion: str) -> Verdict:
-        """Linear in the completion's length. ``progress`` is the share of the explicit trace that it begins with."""
+        """Linear in the completion's length. ``progress`` is the share of the explicit trace that it begins with.
+
+        White space may be anywhere; beyond ASCII it is looked for in up to ``LONGEST_SPACED`` characters.
+        """
         chain = _chain(problem)
         text, fault = self._written_values(completion)
         if fault:
@@ -195,43 +267,53 @@ class LatentModules:
 
     def _problems(self, input_P: NDArray[np.int64], program_PL: NDArray[np.int64]) -> list[Problem]:
         """The problems with these inputs and programs, all run at once."""
-        drawn = self._tables
+        drawn = _drawn(self)
         state_PL = np.empty((len(input_P), self.depth + 1), dtype=np.int64)
         state_PL[:, 0] = input_P
         for step in range(self.depth):
             state_PL[:, step + 1] = drawn.next_NS[program_PL[:, step], state_PL[:, step]]
-        ordered_PL = np.sort(program_PL, axis=1)
-        distinct_P = 1 + (np.diff(ordered_PL, axis=1) != 0).sum(axis=1)
-        routes_N = np.array([module.kind == "routing" for module in drawn.modules])
-        routed_P = routes_N[program_PL].sum(axis=1)
-        idle_P = (np.diff(state_PL, axis=1) == 0).sum(axis=1)
-        names, texts = self.names, drawn.state_texts
+        programs = list(map(tuple, drawn.names_N[program_PL].tolist()))
+        states = list(map(tuple, drawn.texts_S[state_PL].tolist()))
+        questions = [f"{passed[0]} {' '.join(program)}" for passed, program in zip(states, programs, strict=True)]
+        counts = zip(
+            map(len, map(set, programs)),
+            drawn.routes_N[program_PL].sum(axis=1).tolist(),
+            (state_PL[:, 1:] == state_PL[:, :-1]).sum(axis=1).tolist(),
+            strict=True,
+        )
+        depth = self.depth
         world, relatives = f"latent:{self._world.identity}:", f"latent:{self._world.family}:"
-        problems = []
-        for program, states, distinct, routed, idle in zip(
-            program_PL.tolist(), state_PL.tolist(), distinct_P.tolist(), routed_P.tolist(), idle_P.tolist(), strict=True
-        ):
-            chain = Chain(program=tuple([names[n] for n in program]), states=tuple([texts[s] for s in states]))
-            question = " ".join((chain.states[0], *chain.program))
-            problems.append(
-                Problem(
-                    prompt=question + " >",
-                    key=world + question,
-                    family=relatives + question,
-                    certificate=chain,
-                    features={
-                        "depth": self.depth,
-                        "distinct_modules": distinct,
-                        "routing_modules": routed,
-                        "idle_steps": idle,
-                    },
-                )
+        return rows(
+            Problem,
+            len(questions),
+            prompt=[question + " >" for question in questions],
+            key=[world + question for question in questions],
+            family=[relatives + question for question in questions],
+            certificate=rows(Chain, len(questions), program=programs, states=states),
+            features=[
+                {"depth": depth, "distinct_modules": distinct, "routing_modules": routed, "idle_steps": idle}
+                for distinct, routed, idle in counts
+            ],
+        )
+
+    def _check_style(self, style: TraceStyle) -> None:
+        if style.search != "optimal":
+            raise ValueError(
+                f"a program is followed, not searched for: search={style.search!r} cannot be written, take 'optimal'"
             )
-        return problems
+        if self.working == "none" and style.granularity != "implicit":
+            raise ValueError(f"working='none' has no room for a trace, got granularity={style.granularity!r}")
+        if style.order != "forward" and self.working != "free":
+            raise ValueError(
+                f"only working='free' may stand in another order, got order={style.order!r} with"
+                f" working={self.working!r}"
+            )
 
     def _written_values(self, completion: str) -> tuple[str, str]:
         """The value symbols of a completion without white space, or what is wrong with its form."""
         if not completion.isascii():
+            if len(completion) > LONGEST_SPACED:
+                return "", f"a completion of {len(completion)} characters is read only if all are ASCII"
             completion = "".join(completion.split())
             if not completion.isascii():
                 stray = next(character for character in completion if not character.isascii())
@@ -270,63 +352,19 @@ class LatentModules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldsPair:
-    """Holds for problems in whose program one of the ordered ``pairs`` of modules stands side by side."""
+    """Holds for problems, chains or DAGs, in which one of the ordered ``pairs`` of modules follow each other."""
 
     revision: ClassVar[int] = 1
 
-    pairs: tuple[tuple[str, str], ...]
+    pairs: tuple[Pair, ...]
     """Pairs (first applied, next applied), such as ``(("m1", "m3"),)``."""
 
     def __post_init__(self) -> None:
-        if not self.pairs or not all(len(pair) == 2 for pair in self.pairs):
-            raise ValueError(f"HoldsPair.pairs needs one or more pairs of module names, got {self.pairs}")
+        check_tuples("HoldsPair.pairs", self.pairs, 2)
 
     def __call__(self, problem: Problem) -> bool:
-        chain = innermost(problem.certificate)
-        return isinstance(chain, Chain) and any(pair in self.pairs for pair in pairwise(chain.program))
-
-
-def heldout_pairs(task: LatentModules, count: int, salt: int = 0) -> tuple[tuple[str, str], ...]:
-    """``count`` ordered pairs of modules to hold out, such that each module is still seen first and second in a pair.
-
-    The first pairs do not depend on ``count``: more can be held out without letting any back in.
-    """
-    names = task.names
-    most = len(names) ** 2 - max(len(names), 2 * len(names) - 2)  # a least edge cover of K(n, n) has up to 2n - 2 edges
-    if not 1 <= count <= most:
-        raise ValueError(f"between 1 and {most} pairs of {len(names)} modules can be held out, got count={count}")
-    pairs = [(first, second) for first in names for second in names]
-    as_first, as_second = Counter(first for first, _ in pairs), Counter(second for _, second in pairs)
-    held: list[tuple[str, str]] = []
-    for place in stream("latent-modules", task.world, "heldout-pairs", salt).permutation(len(pairs)):
-        first, second = pairs[place]
-        if len(held) < count and as_first[first] > 1 and as_second[second] > 1:
-            as_first[first] -= 1
-            as_second[second] -= 1
-            held.append((first, second))
-    return tuple(held)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Coverage:
-    """How often modules, and ordered pairs of them side by side, occur in a set of problems."""
-
-    modules: tuple[tuple[str, int], ...]
-    """Each module that occurs, with its number of applications, by name."""
-    pairs: tuple[tuple[tuple[str, str], int], ...]
-    """Each pair (first applied, next applied) that occurs, with its number of places, by name."""
-
-
-def coverage(problems: Iterable[Problem]) -> Coverage:
-    """Exact counts of the modules and of the pairs of modules in these problems; other testbeds' add nothing."""
-    modules: Counter[str] = Counter()
-    pairs: Counter[tuple[str, str]] = Counter()
-    for problem in problems:
-        chain = innermost(problem.certificate)
-        if isinstance(chain, Chain):
-            modules.update(chain.program)
-            pairs.update(pairwise(chain.program))
-    return Coverage(modules=tuple(sorted(modules.items())), pairs=tuple(sorted(pairs.items())))
+        composition = innermost(problem.certificate)
+        return isinstance(composition, Composition) and any(pair in self.pairs for pair in composition.pairs)
 
 
 def _chain(problem: Problem) -> Chain:
@@ -335,8 +373,20 @@ def _chain(problem: Problem) -> Chain:
     return problem.certificate
 
 
-def _written(number: int, depth: int, every: int) -> bool:
-    return number % every == 0 or number == depth
+@lru_cache(maxsize=1 << 14)  # steps are values, and a stream writes the same ones over and over
+def _step(module: str, state: str, text: str) -> Step:
+    return Step(operation=module, result=state, text=text)
+
+
+def _reordered(steps: list[Step], style: TraceStyle, rng: Generator) -> list[Step]:
+    if style.order == "backward":
+        return steps[::-1]
+    return [steps[place] for place in rng.permutation(len(steps)).tolist()]
+
+
+@lru_cache(maxsize=64)  # tasks that one process works in
+def _drawn(task: LatentModules) -> Tables:
+    return task._tables  # spares the world's checks for each block of problems
 
 
 def _common_prefix(text: str, explicit: str) -> int:

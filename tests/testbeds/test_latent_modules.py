@@ -1,5 +1,8 @@
+"""Chains of latent modules: worlds, drawing, traces and verdicts."""
+
 import itertools
 import math
+import pickle
 from collections import Counter
 
 import numpy as np
@@ -7,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbeds import EXPLICIT, IMPLICIT, Problem, TraceStyle, stream
+from testbeds import EXPLICIT, IMPLICIT, Problem, Trace, TraceStyle, stream
 from testbeds.latent_modules import Chain, HoldsPair, LatentModules, coverage, heldout_pairs
-from testbeds.latent_world import LETTERS, World, tables
+from testbeds.latent_world import LETTERS, World, rows, tables
 
 COMPOSED = TraceStyle(granularity="composed", group=2)
 
@@ -354,12 +357,24 @@ def test_coverage_counts_applications_and_neighbours():
         ({"binary": 1}, "binary must be between 0 and 0, got 1 .*raise width"),
         ({"alphabet": 2, "skills": 2}, "skills - noninvertible must be between 0 and 1, got 2"),
         ({"alphabet": 2, "skills": 4, "noninvertible": 3}, "noninvertible must be between 0 and 2, got 3"),
+        ({"skills": 10**8}, "skills - noninvertible must be between 0 and 4096, got 100000000"),
+        ({"alphabet": 16, "width": 4, "skills": 300}, "300 modules on 65536 states make a table of more than"),
         ({"alphabet": 2, "skills": 1, "width": 2, "routings": 9}, "routings must be between 0 and|of kind 'routing'"),
     ],
 )
 def test_impossible_configurations_are_refused_when_they_are_declared(fields, message):
     with pytest.raises(ValueError, match=message):
         LatentModules(world=0, **fields)
+
+
+@pytest.mark.parametrize(
+    "name", ["world", "alphabet", "skills", "noninvertible", "binary", "routings", "width", "depth"]
+)
+@pytest.mark.parametrize("value", [True, 2.0, "2", None, (2,), [2], np.int64(2)])
+def test_numbers_that_are_no_whole_numbers_are_refused_by_name(name, value):
+    with pytest.raises(ValueError, match=f"LatentModules.{name} must be a whole number, got") as refusal:
+        LatentModules(**({"world": 0} | {name: value}))
+    assert repr(value) in str(refusal.value)
 
 
 def test_the_smallest_world_is_possible():
@@ -378,3 +393,71 @@ def test_drawn_tables_cannot_be_written_to():
 def test_a_problem_of_another_task_is_refused():
     with pytest.raises(TypeError, match="not of latent modules"):
         LatentModules(world=0).verify(Problem(prompt="1+1", key="stranger", certificate=None), "a")
+
+
+def test_free_working_may_stand_in_any_order_before_the_answer():
+    task, instance = problem(states="a b c d e f", program="m3 m1 m2 m2 m5")
+    backward = task.demonstrate(instance, TraceStyle(order="backward"), stream("unused"))
+    assert backward.text == "e d c b f"
+    assert [step.operation for step in backward.steps] == ["m2", "m2", "m1", "m3", "m5"]
+    folded = TraceStyle(granularity="composed", group=2, order="backward")
+    assert task.demonstrate(instance, folded, stream("unused")).text == "e c f"
+    seen = set()
+    for number in range(60):
+        trace = task.demonstrate(instance, TraceStyle(order="shuffled"), stream("shuffled", number))
+        assert sorted(trace.text.split()[:-1]) == ["b", "c", "d", "e"]
+        assert trace.answer == trace.text.split()[-1] == "f"
+        assert task.verify(instance, trace.text).correct
+        seen.add(trace.text)
+    assert len(seen) > 15  # of 24 orders
+
+
+@pytest.mark.parametrize("working", ["checked", "none"])
+def test_only_free_working_may_stand_in_another_order(working):
+    task, instance = problem(states="a b c", working=working)
+    for order in ("backward", "shuffled"):
+        with pytest.raises(ValueError, match="only working='free' may stand in another order"):
+            task.demonstrate(instance, TraceStyle(granularity="implicit", order=order), stream("unused"))
+
+
+def test_a_program_is_not_searched():
+    task, instance = problem(states="a b c")
+    for search in ("depth_first", "breadth_first"):
+        with pytest.raises(ValueError, match=f"followed, not searched for: search='{search}'"):
+            task.demonstrate(instance, TraceStyle(search=search), stream("unused"))
+
+
+def test_instructions_say_what_counts():
+    told = {working: LatentModules(world=0, working=working).instructions for working in ("free", "checked", "none")}
+    assert all("m1 to m6" in text and "a to l" in text for text in told.values())
+    assert "a wrong one makes the answer wrong" in told["checked"]
+    assert "Write nothing else." in told["none"]
+    assert "2 symbols, the first for register 0" in LatentModules(world=0, alphabet=4, skills=2, width=2).instructions
+
+
+def test_a_megabyte_of_garbage_is_refused_by_what_it_is():
+    task, instance = problem(states="a b c d")
+    for piece, reason in [("m1 ", "'m' is not"), ("é ", "only if all are ASCII"), ("d\u2003", "only if all are ASCII")]:
+        verdict = task.verify(instance, piece * (1_000_000 // len(piece)))
+        assert not verdict.well_formed
+        assert reason in verdict.reason
+    assert task.verify(instance, "d" + " " * 1_000_000).correct
+    assert task.verify(instance, "d" + "\u2003" * 90_000).correct
+
+
+def test_problems_made_by_columns_are_those_made_one_by_one():
+    task = LatentModules(world=2, alphabet=4, skills=3, binary=2, routings=5, width=2, depth=5)
+    for made in task.generate(stream("columns"), 20):
+        chain = made.certificate
+        assert made == Problem(
+            prompt=made.prompt,
+            key=made.key,
+            certificate=Chain(program=chain.program, states=chain.states),
+            features=made.features,
+            family=made.family,
+        )
+        assert pickle.loads(pickle.dumps(made)) == made
+        trace = task.demonstrate(made, EXPLICIT, stream("unused"))
+        assert trace == Trace(steps=trace.steps, text=trace.text, answer=trace.answer)
+    with pytest.raises(TypeError, match="missing or unknown: \\['states'\\]"):
+        rows(Chain, 1, program=[()])
