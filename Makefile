@@ -6,13 +6,16 @@ PIP_ARGS ?=
 BIN := .venv/bin
 INSTALLED := .venv/installed
 
-.PHONY: demo test check format install golden bench clean
+.PHONY: demo test large check format install golden gallery bench clean
 
 demo: $(INSTALLED)  ## run the quickstart experiment and leave a report
 	$(BIN)/stagecraft run e01 --scale demo
 
 test: $(INSTALLED)  ## the whole test suite
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
+
+large: $(INSTALLED)  ## a hundred thousand problems per split of every testbed: no shared key
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto -m large
 
 check: $(INSTALLED)  ## format, lint, types, direction of imports
 	$(BIN)/ruff format --check .
@@ -29,10 +32,14 @@ format: $(INSTALLED)  ## write what `make check` wants
 golden: $(INSTALLED)  ## write tests/golden after a revision was raised
 	$(BIN)/python tests/write_golden.py
 
+gallery: $(INSTALLED)  ## write docs/gallery.md from the code
+	$(BIN)/python -m testbeds.gallery docs/gallery.md
+
 bench: $(INSTALLED)  ## measure against peers, side by side
 	$(BIN)/python -m benchmarks.policy
 	$(BIN)/python -m benchmarks.workers
 	$(BIN)/python -m benchmarks.rl_step
+	$(BIN)/python -m benchmarks.generation
 
 # torch first, at the one tested version: an open range could pull a build of several gigabytes.
 $(INSTALLED): pyproject.toml constraints.txt
