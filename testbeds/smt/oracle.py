@@ -19,7 +19,7 @@ def solutions(puzzle: Puzzle, most: int) -> list[tuple[int, ...]]:
     found: list[tuple[int, ...]] = []
     while len(found) < most and solver.check() == z3.sat:
         model = solver.model()
-        found.append(tuple(model.eval(cell, model_completion=True).as_long() for cell in cells))
+        found.append(tuple(model.evaluate(cell, model_completion=True).as_long() for cell in cells))
         solver.add(z3.Or([cell != value for cell, value in zip(cells, found[-1], strict=True)]))
     return found
 
@@ -41,7 +41,7 @@ def optimum(puzzle: Puzzle) -> int | None:
     (solver.maximize if puzzle.objective.maximise else solver.minimize)(goal)
     if solver.check() != z3.sat:
         return None
-    return int(solver.model().eval(goal, model_completion=True).as_long())
+    return int(solver.model().evaluate(goal, model_completion=True).as_long())
 
 
 def _tell(puzzle: Puzzle, solver: Expression) -> list[Expression]:

@@ -193,7 +193,7 @@ def test_rl_steps_are_the_equations(recipe, train, stages, recorded, case):
     del updates[: -2 * stage.updates]  # the base is trained again on the way
     rows = [json.loads(line) for line in (artifact / "metrics.jsonl").read_text().splitlines()]
     model, vocabulary = base.model, base.vocabulary
-    spent = 0
+    spent = unsure = 0
     assert len(rollouts) == 2
     assert rollouts[0].row_completions != rollouts[1].row_completions
     for step, (sampled, row) in enumerate(zip(rollouts, rows, strict=True)):
@@ -212,8 +212,9 @@ def test_rl_steps_are_the_equations(recipe, train, stages, recorded, case):
             norms.append(math.sqrt(sum(value.square().sum().item() for value in gradient.values())))
         assert row["loss"] == pytest.approx(sum(losses) / len(losses), abs=2e-5)
         assert row["gradient_norm"] == pytest.approx(sum(norms) / len(norms), rel=1e-3, abs=1e-6)
-        spent += _check_metrics(stage, sampled, replay, row, model, vocabulary)
-        assert row["flops"] == spent
+        sure, perhaps = _check_metrics(stage, sampled, replay, row, model, vocabulary)
+        spent, unsure = spent + sure, unsure + perhaps
+        assert spent <= row["flops"] <= spent + unsure
         # two steps of a cosine from 1 to 0 without warm-up: halfway, then the end
         assert row["rate"] == pytest.approx(SETTINGS.rate * (0.5, 0.0)[step], abs=1e-12)
 
@@ -234,13 +235,19 @@ def _check_metrics(stage, sampled, replay, row, model, vocabulary):
         assert row["kl_nats"] == pytest.approx(sum(gaps) / len(gaps), abs=1e-4)
     whole = [p + n for p, n in zip(prompts, lengths, strict=True)]
     always = stage.method.entropy_bonus or (stage.method.kl is not None and stage.method.kl.placement == "loss")
-    trained = [n for n, credit in zip(whole, replay.advantage.tolist(), strict=True) if always or credit != 0]
+    # Equal completions of a group have equal rewards, and no credit, but for rounding: whether a credit of 1e-8 is one
+    # differs between float32, float64 and kinds of processors. Rows with a clear credit are trained, those may be.
+    clear = [always or abs(credit) > 1e-6 for credit in replay.advantage.tolist()]
+    trained = [n for n, sure in zip(whole, clear, strict=True) if sure]
+    perhaps = [
+        n for n, sure, credit in zip(whole, clear, replay.advantage.tolist(), strict=True) if not sure and credit != 0
+    ]
     flops = sampling_flops(model, vocabulary, prompts, lengths)
     flops += stage.epochs * (training_flops(model, vocabulary, trained) if trained else 0)
     if stage.method.kl is not None:
         flops += forward_flops(model, vocabulary, whole)
     assert len(sampled.verdicts) == len(lengths)
-    return flops
+    return flops, stage.epochs * (training_flops(model, vocabulary, perhaps) if perhaps else 0)
 
 
 def test_the_gradient_is_clipped_once_per_update_by_its_global_norm(recipe, train, stages, monkeypatch):
