@@ -12,8 +12,8 @@ from experiments.store import RECORD, Store, StoreError, first_line, verified
 from models import Policy
 from testbeds.catalogue import catalogue, levels
 from testbeds.core import Problem, Task, Verdict
-from testbeds.identity import Canonical, canonical, qualified_name
-from testbeds.mixture import Component, Mixture
+from testbeds.identity import Canonical, canonical
+from testbeds.mixture import Mixture, component_of, testbed_name
 from testbeds.revival import parts_of_class, revive
 from testbeds.streams import lanes
 from testbeds.suites import Splits, Suite
@@ -114,17 +114,10 @@ def ask(directory: Path, asked: Asked) -> Iterator[Answered]:
     for row, problem in enumerate(problems):
         rows = range(row * group, (row + 1) * group)
         yield Answered(
-            title=task_title(component_of(task, problem)),
+            title=task_title(component_of(task, problem)[1]),
             problem=problem,
             completions=tuple((rollouts.texts[i], rollouts.verdicts[i]) for i in rows),
         )
-
-
-def component_of(task: Task, problem: Problem) -> Task:
-    """The task that a problem is of, under any mixtures."""
-    while isinstance(task, Mixture) and isinstance(problem.certificate, Component):
-        task, problem = task.component(problem)
-    return task
 
 
 def components(task: Task) -> Iterator[Task]:
@@ -143,7 +136,7 @@ def task_title(task: Task) -> str:
             if named == task:
                 return f"{name}/{level}"
     chosen = ", ".join(_fields_that_differ(task))
-    title = f"{qualified_name(type(task)).removeprefix('testbeds.').partition('.')[0]}({chosen})"
+    title = f"{testbed_name(task)}({chosen})"
     return title if len(title) <= LONGEST_TITLE else f"{title[:LONGEST_TITLE]}...)"
 
 

@@ -494,3 +494,10 @@ def test_a_fault_of_the_program_keeps_its_traceback(stagecraft, monkeypatch):
     monkeypatch.setattr("experiments.planning.plan", fault)
     with pytest.raises(ValueError, match="three"):
         stagecraft("plan e99")
+
+
+def test_a_task_of_a_sub_package_is_called_by_its_testbed():
+    from experiments.sampling import task_title
+    from testbeds.smt.zebra import Zebra
+
+    assert task_title(Zebra(houses=2)) == "zebra(houses=2)"
