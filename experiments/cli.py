@@ -146,7 +146,7 @@ def show(
     name, chosen = _task(task, level)
     wanted = style_for(chosen, style)
     out = console()
-    out.print(levels_table(task, levels(task)))
+    out.print(levels_table(name.partition("/")[0], levels(name.partition("/")[0])))
     out.print(f"What a reader of {name} is told: {chosen.instructions}\n", soft_wrap=True)
     problems = Suite(task=chosen, seed=seed).stream("train")
     found = islice(each_demonstrated(chosen, problems, lambda _: wanted), count)
@@ -367,6 +367,7 @@ def _task(name: str, level: str | None) -> tuple[str, Task]:
     """The task of a testbed at a level, with its full name."""
     from testbeds.catalogue import catalogue, levels
 
+    name = name.replace("-", "_")  # as people write names of several words
     if name not in (known := catalogue()):
         raise unknown("testbed", name, known)
     ladder = levels(name)

@@ -178,7 +178,7 @@ def component_of(task: Task, problem: Problem) -> tuple[str, Task, Problem]:
 def testbed_name(task: Task) -> str:
     """The name of the testbed that a task is of, as in the catalogue."""
     packages = type(task).__module__.split(".")[1:]
-    return packages[-1] if packages[:1] == ["smt"] else (packages or [type(task).__name__])[0]
+    return packages[-1] if packages[:1] in (["smt"], ["chess"]) else (packages or [type(task).__name__])[0]
 
 
 def innermost(certificate: object) -> object:

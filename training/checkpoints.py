@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from training.audit import KeyLog
+from training.audit import KeyLog, Mark
 from training.learner import Learner
 from training.ledger import Ledger
 
@@ -78,8 +78,8 @@ class Checkpoints:
             return f"is ahead of {METRICS}, which has {written} of {state['metrics_bytes']} bytes"
         return None
 
-    def log(self, row: Mapping[str, int | float], keys: Iterable[str]) -> None:
-        """Keep one row of metrics and the problems of its step; they reach the disk with the next checkpoint."""
+    def log(self, row: Mapping[str, int | float], keys: Iterable[Mark]) -> None:
+        """Keep one row of metrics and what its step has shown; they reach the disk with the next checkpoint."""
         self._rows.append(json.dumps(row, allow_nan=False))
         self.keys.add(keys)
 

@@ -30,6 +30,7 @@ from testbeds.core import Task
 from testbeds.streams import lanes, stream
 from testbeds.verifiers import Exact, Verifier
 from training.aggregation import Counts, aggregate
+from training.audit import shown
 from training.batch import TokenBatch
 from training.budget import Budget
 from training.kl import KL, kl_estimate
@@ -185,7 +186,7 @@ class _Reinforce:
         ]
         training += Spent(cpu_s=time.process_time() - began)
         metrics = _reward_metrics(rollouts, credited) | probe.metrics() | _update_metrics(updates)
-        keys = tuple(problem.cut for problem in rollouts.problems)
+        keys = tuple(mark for problem in rollouts.problems for mark in shown(self.stage.task, problem))
         return StepResult(metrics=metrics, keys=keys, training=training, sampling=sampling)
 
     def _roll_out(self, step: int) -> Rollouts:

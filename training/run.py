@@ -16,7 +16,7 @@ from lightning.fabric import Fabric
 from models import Policy, Tokenizer, initialise
 from testbeds.identity import canonical
 from testbeds.streams import seed_from_key
-from training.audit import KeyLog
+from training.audit import KeyLog, asked
 from training.checkpoints import METRICS, Checkpoints
 from training.evaluation import Evaluation, Measured, check_fits, measure, problems_per_batch, summarise
 from training.execution import Execution, Progress, Reporter
@@ -126,7 +126,7 @@ def run_evaluation(
             measured += measure(loaded, task, problems[start : start + size], evaluation, number=number, start=start)
             report(Progress(done=len(measured), total=total))
     keys = KeyLog()
-    keys.add(one.problem.cut for one in measured)
+    keys.add(mark for task, problems in sets for problem in problems for mark in asked(task, problem))
     artifact = fresh_artifact(workspace)
     spent = sum((one.spent for one in measured), Spent(cpu_s=time.process_time() - began))
     (artifact / "ledger.json").write_text(json.dumps(Ledger(evaluation=spent).to_json(), indent=2))

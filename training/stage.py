@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from models import Transformer
 from testbeds.core import Task
+from training.audit import Mark
 from training.budget import Budget
 from training.learner import Learner
 from training.ledger import Ledger, Spent
@@ -20,8 +21,8 @@ class StepResult:
 
     metrics: Mapping[str, float]
     """Numbers of this step for metrics.jsonl, the same on every run of the recipe (no times)."""
-    keys: tuple[str, ...]
-    """``Problem.cut`` of the problems that were used, for the audit."""
+    keys: tuple[Mark, ...]
+    """What the problems that were used have shown, for the audit."""
     training: Spent
     sampling: Spent = field(default_factory=Spent)
 

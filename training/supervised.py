@@ -18,6 +18,7 @@ from torch import Tensor
 from models import PackedRows, Tokenizer, Transformer, completion_logp, pack, training_flops
 from testbeds.core import Task
 from training.aggregation import Aggregation, Counts, TokenMean, aggregate
+from training.audit import shown
 from training.batch import TokenBatch
 from training.budget import Budget
 from training.learner import Learner
@@ -125,7 +126,7 @@ class _Running:
                 "rate": update.rate,
                 "rejected": sum(text.rejected for text in texts),
             },
-            keys=tuple(text.problem.cut for text in texts),
+            keys=tuple(mark for text in texts for mark in shown(stage.task, text.problem)),
             training=spent + Spent(cpu_s=time.process_time() - began),
         )
 

@@ -358,7 +358,7 @@ def test_a_mixture_is_named_by_its_components():
     titles = {2: "latent_modules(world=7, depth=2)", 3: "latent_modules(world=7)"}  # 3 is the default depth
     assert [task_title(task) for task in components(mixture)] == list(titles.values())
     problems = mixture.generate(stream("mixture"), 20)
-    found = [task_title(component_of(mixture, problem)) for problem in problems]
+    found = [task_title(component_of(mixture, problem)[1]) for problem in problems]
     assert found == [titles[problem.features["depth"]] for problem in problems]
     assert set(found) == set(titles.values())
 
