@@ -5,6 +5,8 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import FrozenInstanceError, fields
 from functools import cache
 from itertools import islice
@@ -42,6 +44,7 @@ STYLES = (
     *(TraceStyle(search="depth_first", backtracks=backtracks) for backtracks in (None, 0, 1, 3)),
     TraceStyle(search="breadth_first"),
 )
+HALVES = Splits(fractions=(("train", 0.5), ("test", 0.5)))
 
 DESCRIBE = """
 import json
@@ -69,15 +72,22 @@ def problems_of(name: str) -> tuple[Problem, ...]:
     return tuple(TASKS[name].generate(stream("contract", *name.split("/")), 20))
 
 
-def demonstrations(task: Task, problem: Problem) -> list[tuple[TraceStyle, Trace]]:
+def demonstrations(task: Task, problem: Problem) -> Iterator[tuple[TraceStyle, Trace]]:
     """The demonstrations in the styles that the task can write."""
-    written = []
     for style in STYLES:
-        try:
-            written.append((style, task.demonstrate(problem, style, stream("trace", problem.key))))
-        except ValueError:
-            continue
-    return written
+        with suppress(ValueError):
+            yield style, task.demonstrate(problem, style, stream("trace", problem.key))
+
+
+@cache
+def demonstrations_of(name: str, place: int) -> tuple[tuple[TraceStyle, Trace], ...]:
+    """All demonstrations of one of ``problems_of``: many tests look at them."""
+    return tuple(demonstrations(TASKS[name], problems_of(name)[place]))
+
+
+def solved(task: Task, problem: Problem) -> str:
+    """A text that solves the problem, in the first style that the task can write."""
+    return next(demonstrations(task, problem))[1].text
 
 
 def unknown_pieces(text: str, symbols: tuple[str, ...]) -> str:
@@ -102,9 +112,9 @@ def test_the_catalogue_names_testbeds_by_their_modules_and_each_has_levels():
 
 @pytest.fixture(scope="module")
 def seen_under_hash_seeds():
-    """What three processes with different hash seeds see of every testbed."""
+    """What two processes with different hash seeds see of every testbed."""
     seen = []
-    for hash_seed in ("0", "1", "2"):
+    for hash_seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         done = subprocess.run(
             [sys.executable, "-c", DESCRIBE], env=environment, capture_output=True, text=True, check=True
@@ -123,7 +133,7 @@ def test_the_same_stream_gives_the_same_problems_and_traces_in_other_processes(n
 
 @at_any_level
 def test_problem_i_of_a_stream_does_not_depend_on_what_was_asked_before(name):
-    suite = Suite(task=TASKS[name])
+    suite = Suite(task=TASKS[name], splits=HALVES)
     late = pickle.loads(pickle.dumps(suite)).stream("test", "later")[80]
     assert suite.stream("test", "later").take(79, 3)[1] == late
 
@@ -131,8 +141,8 @@ def test_problem_i_of_a_stream_does_not_depend_on_what_was_asked_before(name):
 @at_any_level
 def test_every_demonstration_is_accepted_and_ends_as_its_verdict_says(name):
     task = TASKS[name]
-    for problem in problems_of(name):
-        written = demonstrations(task, problem)
+    for place, problem in enumerate(problems_of(name)):
+        written = demonstrations_of(name, place)
         assert written, "a task that can write no style teaches nothing"
         for style, trace in written:
             verdict = task.verify(problem, trace.text)
@@ -143,9 +153,8 @@ def test_every_demonstration_is_accepted_and_ends_as_its_verdict_says(name):
 
 @at_any_level
 def test_a_demonstration_is_laid_out_as_it_says(name):
-    task = TASKS[name]
-    for problem in problems_of(name)[:5]:
-        for style, trace in demonstrations(task, problem):
+    for place in range(5):
+        for style, trace in demonstrations_of(name, place):
             written = [step for step in trace.steps if step.text]
             assert all(step.text.endswith(step.result) for step in written), (style, trace)
             if trace.mark is None:
@@ -220,7 +229,7 @@ def test_any_string_of_symbols_gets_a_verdict_that_agrees_with_the_listed_soluti
 @given(draw=st.data(), place=st.integers(0, 19))
 def test_a_changed_demonstration_gets_a_verdict_that_agrees_with_the_listed_solutions(name, draw, place):
     task, problem = TASKS[name], problems_of(name)[place]
-    _, trace = draw.draw(st.sampled_from(demonstrations(task, problem)))
+    _, trace = draw.draw(st.sampled_from(demonstrations_of(name, place)))
     where = draw.draw(st.integers(0, len(trace.text)))
     dropped = draw.draw(st.integers(0, 2))
     put = draw.draw(st.sampled_from(["", *task.symbols, "²", "\u0663", "é", " ", "\x00"]))
@@ -249,7 +258,7 @@ def test_hostile_strings_get_a_verdict(name):
         "#" * 1_000_000,
         " ".join(symbols) * 1000,
         problem.prompt,
-        problem.prompt + demonstrations(TASKS[name], problem)[0][1].text,
+        problem.prompt + solved(TASKS[name], problem),
     ]
     for text in hostile:
         check_verdict(name, problem, text)
@@ -273,15 +282,15 @@ def test_texts_are_made_of_the_tasks_symbols_alone(name):
     task = TASKS[name]
     assert len(set(task.symbols)) == len(task.symbols)
     assert all(symbol and symbol == tight(symbol) for symbol in task.symbols)
-    for problem in problems_of(name):
-        texts = [problem.prompt, *(trace.text for _, trace in demonstrations(task, problem))]
+    for place, problem in enumerate(problems_of(name)):
+        texts = [problem.prompt, *(trace.text for _, trace in demonstrations_of(name, place))]
         assert [unknown_pieces(text, task.symbols) for text in texts] == [""] * len(texts)
 
 
 @at_any_level
 def test_white_space_between_symbols_means_nothing(name):
     task, problem = TASKS[name], problems_of(name)[1]
-    for _, trace in demonstrations(task, problem):
+    for _, trace in demonstrations_of(name, 1):
         spread = trace.text.replace(" ", " \n ")
         assert task.verify(problem, f"\t{spread}\n ").correct
 
@@ -291,7 +300,7 @@ def test_white_space_between_all_symbols_means_nothing_so_that_any_lexicons_mix(
     task, problem = TASKS[name], problems_of(name)[1]
     if getattr(task, "white_space", "marked") == "plain":
         pytest.skip("white space means something in its texts, which are for other people's trainers")
-    for _, trace in demonstrations(task, problem):
+    for _, trace in demonstrations_of(name, 1):
         assert task.verify(problem, spaced(trace.text, task.symbols)).correct
 
 
@@ -303,18 +312,17 @@ def test_equal_keys_mean_equal_problems(name):
     by_key: dict[str, str] = {}
     many = task.generate(stream("collisions", name), 200)
     for problem in many:
-        solution = demonstrations(task, problem)[0][1].text
+        solution = solved(task, problem)
         other = by_key.setdefault(problem.key, solution)
         assert task.verify(problem, other).correct, "a solution of a problem solves each problem with its key"
 
 
 @at_any_level
 def test_splits_are_disjoint_for_neighbouring_seeds_too(name):
-    splits = Splits(fractions=(("train", 0.5), ("test", 0.5)))
-    keys: dict[str, set[str]] = {split: set() for split in splits.names}
+    keys: dict[str, set[str]] = {split: set() for split in HALVES.names}
     for seed in (0, 1):
-        suite = Suite(task=TASKS[name], splits=splits, seed=seed)
-        for split in splits.names:
+        suite = Suite(task=TASKS[name], splits=HALVES, seed=seed)
+        for split in HALVES.names:
             keys[split] |= {problem.key for problem in suite.stream(split)[:128]}
     assert not keys["train"] & keys["test"]
 
