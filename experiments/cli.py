@@ -212,7 +212,7 @@ def generate(  # noqa: PLR0913  # one parameter for each option
 
 
 @app.command(epilog=f"{EXAMPLE}plan e01 --scale smoke")
-def plan(
+def plan(  # noqa: PLR0913  # one parameter for each option
     exp: StudyName,
     *,
     scale: ScaleName = None,
@@ -220,6 +220,13 @@ def plan(
     only: OnlyArms = None,
     workers: Workers = None,
     store: StoreRoot = DEFAULT_STORE,
+    flops_per_s: Annotated[
+        float | None,
+        typer.Option(
+            min=1.0,
+            help="Speed of one worker of the machine that is meant, such as 3e13. (default: as measured here)",
+        ),
+    ] = None,
 ) -> None:
     """Show what a run would do: stages and evaluations, what is reused, FLOPs and estimated minutes."""
     experiment, chosen = _experiment(exp, scale, seeds)
@@ -229,7 +236,7 @@ def plan(
     place = Store(store)
     place.refuse_foreign()
     work_plan = make_plan(experiment, chosen, only=only or ())
-    print_plan(work_plan, place, workers=workers or usable_cores(), most=MOST_LISTED)
+    print_plan(work_plan, place, workers=workers or usable_cores(), most=MOST_LISTED, flops_per_s=flops_per_s)
 
 
 @app.command(epilog=f"{EXAMPLE}run e01 --scale smoke --workers 2")

@@ -15,8 +15,11 @@ from models import Tokenizer
 START_S = 7.0  # until a worker has imported torch and Lightning: 6.5 s on a slow core
 
 
-def print_plan(plan: Plan, store: Store, *, workers: int, most: int) -> None:
-    """Print at most ``most`` nodes of a plan, and the totals of all."""
+def print_plan(plan: Plan, store: Store, *, workers: int, most: int, flops_per_s: float | None = None) -> None:
+    """Print at most ``most`` nodes of a plan, and the totals of all.
+
+    ``flops_per_s`` is what one worker does on the machine that is meant; None measures this one.
+    """
     out = console()
     pending = plan.pending(store)
     flops = {node.id: node.estimated_flops() for node in plan.nodes}
@@ -29,7 +32,7 @@ def print_plan(plan: Plan, store: Store, *, workers: int, most: int) -> None:
     out.print(f"{len(plan.nodes)} stages and evaluations: {reused} reused, {len(pending)} to run")
     if not pending:
         return
-    speed = _speed(plan, store)
+    speed = _speed(plan, store) if flops_per_s is None else Throughput(flops_per_s=flops_per_s, source="--flops-per-s")
     seconds = {node.id: flops[node.id] / speed.flops_per_s for node in pending}
     needed_s = START_S + makespan_s(pending, seconds, workers)
     total = sum(flops[node.id] for node in pending)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from experiments import claims
 from experiments.display import Display
 from experiments.experiment import Experiment, Scale
+from experiments.gpus import least_used, visible_gpus
 from experiments.graph import Node, Plan, longest_paths, title
 from experiments.progress import read_progress
 from experiments.store import Store, explained
@@ -116,11 +117,12 @@ def execute(
 class _Lane:
     """One worker process, started with its first node; after its death the lane is useless."""
 
-    def __init__(self) -> None:
+    def __init__(self, gpu: str | None) -> None:
+        self.gpu = gpu
         context = get_context("spawn")  # fork would copy the driver's threads and locks in whatever state they are
         self._lifeline, self._held = context.Pipe(duplex=False)
         self._executor = ProcessPoolExecutor(
-            max_workers=1, mp_context=context, initializer=begin, initargs=(self._lifeline,)
+            max_workers=1, mp_context=context, initializer=begin, initargs=(self._lifeline, gpu)
         )
 
     def submit(self, node: Node, store: Store, execution: Execution) -> Future[Outcome]:
@@ -155,6 +157,7 @@ class _Drive:
         self._execution = execution
         self._display = display
         self._workers = workers
+        self._gpus = visible_gpus() if execution.device != "cpu" else ()
         self._nodes = {node.id: node for node in pending}
         self._costs = {node.id: max(LEAST_FLOPS, float(node.estimated_flops())) for node in pending}
         self._priority = longest_paths(pending, self._costs)
@@ -215,7 +218,7 @@ class _Drive:
             self._display.started(node)
 
     def _new_lane(self) -> _Lane:
-        lane = _Lane()
+        lane = _Lane(least_used(self._gpus, [other.gpu for other in self._lanes]))
         self._lanes.append(lane)
         return lane
 

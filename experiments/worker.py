@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from experiments.gpus import VISIBLE
 from experiments.progress import ProgressFile
 from experiments.provenance import code_identity
 from experiments.store import BusyArtifactError, Store, StoreError, disk_trouble, first_line
@@ -53,14 +54,18 @@ class Outcome:
     failure: Failure | None = None
 
 
-def begin(lifeline: Connection) -> None:
+def begin(lifeline: Connection, gpu: str | None = None) -> None:
     """Prepare a new worker process: one thread for arithmetic, and an end as soon as ``lifeline`` is cut.
+
+    Where the driver gives it a ``gpu``, that is the only one it sees: workers share the GPUs of a machine evenly.
 
     Results do not depend on the worker count then, and workers do not fight for cores. The lifeline's other end is
     held by the driver alone, so a driver that is killed takes its workers with it and its locks become free.
     """
     for variable in THREAD_VARIABLES:
         os.environ[variable] = "1"
+    if gpu is not None:
+        os.environ[VISIBLE] = gpu
     if torch := sys.modules.get("torch"):  # imported by the main script, before the variables were set
         torch.set_num_threads(1)
     threading.Thread(target=_end_with, args=(lifeline,), daemon=True, name="lifeline").start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 from fake_nodes import FakeNode, plan_of
 from rich.console import Console
@@ -30,7 +31,7 @@ def main():
             plan.pending(store),
             store=store,
             workers=int(workers),
-            execution=None,
+            execution=SimpleNamespace(device="cpu"),
             display=Lines(Console()),
         )
     except KeyboardInterrupt:

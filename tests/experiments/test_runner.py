@@ -13,6 +13,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -48,7 +49,8 @@ def execute(plan, store, *, workers=1, screen=None):
     from experiments.runner import execute
 
     display = Lines(Console(file=screen or io.StringIO(), width=200))
-    return execute(plan, plan.pending(store), store=store, workers=workers, execution=None, display=display)
+    execution = SimpleNamespace(device="cpu")  # nodes that train nothing need no torch
+    return execute(plan, plan.pending(store), store=store, workers=workers, execution=execution, display=display)
 
 
 def performed(store):
