@@ -1,8 +1,9 @@
 """Claims: predictions with their decision rule, and the registration that writes them down before the first run.
 
-A claim predicts that the mean over seeds of an effect lies in an open band (low, high). An effect is a weighted sum of
-measures, taken within one seed: all arms of a seed share the base, the problems and the sampling noise, so the
-comparison is paired. ``experiments/judgement.py`` decides; ``experiments/statistics.py`` has the tests.
+A claim predicts that the mean over seeds of an effect lies in an open band (low, high). An effect is one number within
+one seed, mostly a weighted sum of measures (``experiments/effects.py`` has others): all arms of a seed share the base,
+the problems and the sampling noise, so the comparison is paired. ``experiments/judgement.py`` decides;
+``experiments/statistics.py`` has the tests.
 
 With the claims, the stages and evaluations of the scale are registered (``experiments/designs.py``), in files that
 ``experiments/registry.py`` describes. A registration is a date, not a proof: the report compares it with the dates of
@@ -16,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from experiments.designs import Change, design_changes, design_of, is_design
 from experiments.registry import (
@@ -61,6 +62,33 @@ class Measure:
         band = "" if self.band == "all" else f", {self.band}"
         stage = "" if self.stage == -1 else f", stage {self.stage}"
         return f"{self.metric} of {self.arm} ({self.evaluation}{band}{stage})"
+
+
+class Undefined(ValueError):  # noqa: N818  # said of a number, not of the caller's mistake
+    """The measures of a seed are there, but the effect has no value for them, such as a correlation with a constant."""
+
+
+@runtime_checkable
+class Quantity(Protocol):
+    """What a claim is about: one number per seed, made of that seed's measures. A frozen dataclass fulfils it.
+
+    Its text is the formula that the report prints.
+    """
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """Every measure that the number is made of."""
+        ...
+
+    def value(self, read: Callable[[Measure], float]) -> float:
+        """The number of one seed, given that seed's measures.
+
+        Raises:
+            Undefined: if there is none for these measures; the message says why.
+        """
+        ...
+
+    def __hash__(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +149,7 @@ class Claim:
     """Short name, unique in the experiment."""
     statement: str
     """The prediction as a sentence that is true if the claim holds."""
-    effect: Effect
+    effect: Quantity
     """What is measured in every seed."""
     low: float | None = None
     """Lower end of the predicted band, not included; None is open."""
@@ -172,6 +200,8 @@ class Finding:
     """(seed, effect) of the seeds that have all measures."""
     missing: tuple[int, ...]
     """Seeds of the scale that lack a measure."""
+    undefined: tuple[tuple[int, str], ...] = ()
+    """(seed, why) of the seeds that have all measures, for which the effect has no value nevertheless."""
     effect: float | None = None
     """Mean effect over seeds; None without a seed."""
     interval: tuple[float, float] | None = None

@@ -22,6 +22,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from experiments.corpus_commands import corpus_app
 from experiments.naming import unknown
 from experiments.runner import NodeFailedError
 from experiments.store import Store, StoreError
@@ -41,6 +42,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(corpus_app)
 
 EXAMPLE = "Example:  stagecraft "
 USUAL_COUNTS = ("train=1000", "validation=100", "test=100")

@@ -1,4 +1,6 @@
-"""The studies of this package: modules named like ``e01_what_it_asks`` that end with ``EXPERIMENT``.
+"""The studies of this package: modules named like ``e01_what_it_asks`` or ``e_what_it_asks``, with an ``EXPERIMENT``.
+
+The first kind is called by its number, the second by its whole name.
 
 Listing them reads the first line of each file and imports nothing, since a study's import takes torch with it. A file
 that cannot be read is listed as such, and stops nobody who asks for another study.
@@ -22,7 +24,7 @@ from experiments.experiment import Experiment
 from experiments.naming import unknown
 from experiments.worker import is_declared
 
-STUDY = re.compile(r"(e\d+)_\w+")
+STUDY = re.compile(r"(e\d+)_\w+|(e_\w+)")
 IMPORT_SYSTEM = "<frozen importlib"
 
 
@@ -46,7 +48,7 @@ def studies() -> tuple[Study, ...]:
     """All studies, by name."""
     modules = sorted(entry.name for entry in pkgutil.iter_modules(experiments.__path__))
     matches = [match for name in modules if (match := STUDY.fullmatch(name))]
-    return tuple(Study(name=match[1], module=match[0], headline=_headline(match[0])) for match in matches)
+    return tuple(Study(name=match[1] or match[2], module=match[0], headline=_headline(match[0])) for match in matches)
 
 
 def shared_names() -> frozenset[str]:
@@ -85,7 +87,7 @@ def _declared(study: Study) -> Experiment:
     if declared.name != study.name:
         raise StudyError(
             f"{module} declares an experiment named {declared.name!r}, whose results would stand in the folder of"
-            f" another study; write name={study.name!r}, or rename the file to {declared.name}_..."
+            f" another study; write name={study.name!r}, or rename the file"
         )
     return declared
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from experiments.claims import Check, Claim, Measure
 from experiments.naming import unknown
+from experiments.shifts import Shift
 
 if TYPE_CHECKING:  # a declaration needs no torch: `stagecraft list` stays fast
     from training.evaluation import Evaluation
@@ -95,6 +96,9 @@ class Experiment:
     """What could make the findings wrong or narrow, one sentence each."""
     references: tuple[str, ...] = ()
     """Published work that the study follows, one reference each."""
+    drawn: str | None = None
+    """Arm whose answers are drawn beside the rollouts, where the task draws pictures; None: the first arm that the main
+    claim speaks of."""
 
     def __post_init__(self) -> None:
         _check_file_name("Experiment.name", self.name)
@@ -109,6 +113,8 @@ class Experiment:
         self._check_distinct("claims", (claim.name for claim in self.claims))
         self._check_distinct("checks", (check.name for check in self.checks))
         self._check_distinct("descriptions", (arm for arm, _ in self.descriptions))
+        if self.drawn not in (None, *self.order):
+            raise ValueError(f"Experiment.drawn of {self.name!r} is {self.drawn!r}, which is no arm of {self.order}")
         for scale in self.scales:
             self.seeds_of(scale)
 
@@ -181,8 +187,15 @@ def _check_known(place: str, kind: str, name: str, known: Mapping[str, object]) 
 
 
 def _check_stage(place: str, measure: Measure, stages: int) -> None:
-    if not -stages <= measure.stage < stages:
+    read = (measure.since, measure.stage) if isinstance(measure, Shift) else (measure.stage,)
+    for stage in read:
+        if not -stages <= stage < stages:
+            raise ValueError(
+                f"{place} reads arm {measure.arm!r} after stage {stage}, but the arm has {stages} stage(s);"
+                f" use an index from {-stages} to {stages - 1}"
+            )
+    if isinstance(measure, Shift) and measure.since % stages >= measure.stage % stages:
         raise ValueError(
-            f"{place} reads arm {measure.arm!r} after stage {measure.stage}, but the arm has {stages} stage(s);"
-            f" use an index from {-stages} to {stages - 1}"
+            f"{place} reads what changed in arm {measure.arm!r} from stage {measure.since} to stage {measure.stage} of"
+            f" {stages}; Shift.since must come before Shift.stage"
         )

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from experiments.claims import Check, CheckFinding, Claim, Finding, Measure, Outcome
+from experiments.claims import Check, CheckFinding, Claim, Finding, Measure, Outcome, Undefined
 from experiments.statistics import ALPHA, agree, band_test, holm, least_p, mean_interval, sign_flip_test
 
 MIN_SEEDS = 3  # one seed has no variance, and that of two is one difference: they agree or not by luck
@@ -95,20 +95,21 @@ def describe_band(low: float | None, high: float | None, *, closed: bool = False
 
 def _measured(claim: Claim, seeds: Sequence[int], read: Read) -> Finding:
     """The claim's numbers without a decision."""
-    effects = {seed: effect for seed in seeds if (effect := _effect(claim, seed, read)) is not None}
+    effects, undefined = _effects(claim, seeds, read)
     finding = Finding(
         claim=claim,
         outcome="inconclusive",
         reason="not judged",
         per_seed=tuple(effects.items()),
-        missing=tuple(seed for seed in seeds if seed not in effects),
+        missing=tuple(seed for seed in seeds if seed not in effects and seed not in undefined),
+        undefined=tuple(undefined.items()),
         effect=math.fsum(effects.values()) / len(effects) if effects else None,
     )
     if len(effects) < SEEDS_FOR_INTERVAL:
         return finding
     values = np.asarray(list(effects.values()))
     finding = replace(finding, interval=mean_interval(values))
-    if finding.missing or finding.n < MIN_SEEDS:
+    if finding.missing or finding.undefined or finding.n < MIN_SEEDS:
         return finding
     student = band_test(values, claim.low, claim.high)
     flips = sign_flip_test(values, claim.low, claim.high)
@@ -119,6 +120,21 @@ def _measured(claim: Claim, seeds: Sequence[int], read: Read) -> Finding:
         sign_flip_inside=float(flips.inside),
         sign_flip_outside=float(flips.outside),
     )
+
+
+def _effects(claim: Claim, seeds: Sequence[int], read: Read) -> tuple[dict[int, float], dict[int, str]]:
+    """The effect of each seed that has one, and of each seed that has none though nothing is missing, why."""
+    effects: dict[int, float] = {}
+    undefined: dict[int, str] = {}
+    for seed in seeds:
+        try:
+            effect = _effect(claim, seed, read)
+        except Undefined as reason:
+            undefined[seed] = str(reason)
+            continue
+        if effect is not None:
+            effects[seed] = effect
+    return effects, undefined
 
 
 def _effect(claim: Claim, seed: int, read: Read) -> float | None:
@@ -160,6 +176,10 @@ def _decide(finding: Finding, seeds: Sequence[int], void: _Void | None, *, famil
             "inconclusive",
             f"Not judged: {finding.n} of {len(seeds)} seeds are in; {_seeds(finding.missing)} missing.",
         )
+    if finding.undefined:
+        seed, why = finding.undefined[0]
+        others = "" if len(finding.undefined) == 1 else f" (and in {len(finding.undefined) - 1} more)"
+        return "inconclusive", f"Not judged: the effect has no value in seed {seed}{others}: {why}."
     if finding.p_inside is None or finding.p_outside is None:
         few = "1 seed has no variance" if finding.n == 1 else f"{n_seeds(finding.n)} have too little variance"
         return "inconclusive", f"Not judged: {few} to judge by; run at least {MIN_SEEDS}."

@@ -18,6 +18,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
+from experiments.boards import with_pictures
 from experiments.claims import Finding, Registration, registration
 from experiments.curves import curve_key, learning_curves
 from experiments.drawing import Drawn
@@ -28,11 +29,14 @@ from experiments.files import write_whole
 from experiments.judgement import Judgement, describe_band, format_p, judge, n_seeds
 from experiments.results import Results, load
 from experiments.sentences import Age, Alarm, age, alarms, answer, claims_caption, commands, registration_note
+from experiments.shift_tables import ShiftTable, last_stage, shift_tables
+from experiments.shifts import CATEGORIES, VISIBLE
 from experiments.statistics import EXACT_SEEDS
 from experiments.store import Store, explained
 from experiments.tables import (
     EndTable,
     LedgerRow,
+    Picture,
     PolicyGroup,
     RolloutTable,
     ScoreTable,
@@ -84,6 +88,7 @@ class Page:
     curves: tuple[Drawn, ...]
     bands: tuple[ScoreTable, ...]
     metrics: tuple[ScoreTable, ...]
+    shifts: tuple[ShiftTable, ...]
     rollouts: RolloutTable | None
     ledger: tuple[LedgerRow, ...]
     pairs: tuple[PairDifference, ...]
@@ -182,6 +187,7 @@ def collect(experiment: Experiment, scale: Scale, store: Store) -> Page:
     evaluations = experiment.evaluations(results.seeds[0], scale)
     bands = (band_table(experiment, results, name) for name in evaluations)
     metrics = (metric_table(experiment, results, name) for name in evaluations)
+    shown = rollout_table(experiment, results, store)
     return Page(
         experiment=experiment,
         scale=scale,
@@ -199,7 +205,8 @@ def collect(experiment: Experiment, scale: Scale, store: Store) -> Page:
         curves=learning_curves(experiment, results),
         bands=tuple(table for table in bands if table is not None),
         metrics=tuple(table for table in metrics if table is not None),
-        rollouts=rollout_table(experiment, results, store),
+        shifts=shift_tables(experiment, results),
+        rollouts=with_pictures(experiment, scale, results, store, shown) if shown else None,
         ledger=ledger_rows(experiment, results),
         pairs=arm_differences(experiment, scale),
         overlaps=_overlap_rows(groups, found),
@@ -238,6 +245,7 @@ def findings_json(page: Page) -> str:
             | {"above_floor": [(seed, above) for seed, _, above in page.check_values[finding.check.name]]}
             for finding in page.judgement.checks
         ],
+        "shifts": {"categories": CATEGORIES, "tables": [asdict(table) for table in page.shifts]},
         "gaps": page.results.gaps,
         "missing": page.results.missing,
     }
@@ -266,6 +274,7 @@ def _environment() -> Environment:
         "decisive_p": _decisive_p,
     }
     environment.globals |= {"curve_key": curve_key, "registration_note": registration_note}
+    environment.globals |= {"categories": CATEGORIES, "visible": VISIBLE, "last_stage": last_stage}
     return environment
 
 
@@ -294,8 +303,8 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|").replace("<", "\\<")
 
 
-def _inline(drawn: Drawn) -> Markup:
-    """The figure's own SVG, which matplotlib has escaped."""
+def _inline(drawn: Drawn | Picture) -> Markup:
+    """The figure's own SVG, which matplotlib, or what drew the picture, has escaped."""
     return Markup(drawn.svg)
 
 

@@ -18,6 +18,7 @@ import pandas as pd
 
 from experiments.claims import Measure
 from experiments.experiment import Experiment, Scale
+from experiments.shifts import Shift, in_band, shares, shifts
 from experiments.store import Store, StoreError, damaged
 from training.evaluation import evaluation_id
 from training.ledger import Ledger
@@ -71,6 +72,8 @@ class Artifacts:
     """Ledger of each stage, and of each evaluation that has one."""
     evaluations: Mapping[str, Mapping[str, Any]]
     """``results.json`` of each evaluation."""
+    directories: Mapping[str, Path]
+    """Where the artifact of each evaluation is: its rollouts are too many to be kept here."""
     versions: Mapping[str, tuple[tuple[str, str], ...]]
     """(package, version) under which each artifact was made; ``code`` is the commit of a checkout, where known."""
     created: Mapping[str, datetime]
@@ -104,36 +107,41 @@ class Results:
 
         It raises ValueError for a metric or band that the evaluation did not measure: a gap is not a misspelt name.
         """
-        find = self._finder()
+        identify, artifacts = self._identifier(), self.artifacts
 
         def read(measure: Measure, seed: int) -> float | None:
-            entries = find(measure, seed)
+            identity = identify(measure, seed, measure.stage)
+            if isinstance(measure, Shift):
+                return _shift_share(measure, artifacts, identify(measure, seed, measure.since), identity)
+            entries = artifacts.evaluations.get(identity)
             return None if entries is None else _value(entries, measure)
 
         return read
 
     def corrected_reader(self) -> Callable[[Measure, int], float | None]:
         """A function from (measure, seed) to its value above the guessing floor; None also where there is no floor."""
-        find = self._finder()
+        identify = self._identifier()
 
         def read(measure: Measure, seed: int) -> float | None:
+            if isinstance(measure, Shift):
+                return None
             corrected = replace(measure, metric=measure.metric + CORRECTED)
-            entries = find(corrected, seed)
+            entries = self.artifacts.evaluations.get(identify(measure, seed, measure.stage))
             metrics = {} if entries is None else band_entries(entries).get(measure.band, {})
             return _value(entries, corrected) if entries is not None and corrected.metric in metrics else None
 
         return read
 
-    def _finder(self) -> Callable[[Measure, int], Mapping[str, Any] | None]:
+    def _identifier(self) -> Callable[[Measure, int, int], str]:
+        """A function from (measure, seed, stage) to the id of the evaluation that it is read from."""
         by_policy: dict[tuple[int, str], list[Policy]] = {}
         for policy in self.policies:
             by_policy.setdefault((policy.seed, policy.arm), []).append(policy)
 
-        def find(measure: Measure, seed: int) -> Mapping[str, Any] | None:
-            policy = by_policy[seed, measure.arm][measure.stage]
-            return self.artifacts.evaluations.get(dict(policy.evaluation_ids)[measure.evaluation])
+        def identify(measure: Measure, seed: int, stage: int) -> str:
+            return dict(by_policy[seed, measure.arm][stage].evaluation_ids)[measure.evaluation]
 
-        return find
+        return identify
 
     def frame(self) -> pd.DataFrame:
         """The tidy table as a data frame: one row per seed, arm, stage, evaluation, band and metric."""
@@ -178,17 +186,11 @@ def rollouts(store: Store, evaluation_artifact: str, count: int, *, band: str = 
     with (store.path(evaluation_artifact) / "rollouts.jsonl").open(encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)
-            if band == "all" or _in_band(row["features"], band):
+            if in_band(row["features"], row.get("component", ""), band):
                 rows.append(row)
             if len(rows) == count:
                 break
     return rows
-
-
-def _in_band(features: Mapping[str, float], band: str) -> bool:
-    """Whether a problem with these features is in a band such as ``depth=5``."""
-    feature, _, value = band.partition("=")
-    return feature in features and f"{features[feature]:g}" == value
 
 
 def _policies(experiment: Experiment, scale: Scale, store: Store) -> Iterator[Policy]:
@@ -221,6 +223,7 @@ def _read(policies: tuple[Policy, ...], store: Store) -> Artifacts:
         curves={identity: _curve(store.path(identity)) for identity in stages},
         ledgers={identity: ledger for identity, ledger in ledgers.items() if ledger is not None},
         evaluations={identity: _json(store.path(identity) / "results.json") for identity in evaluations},
+        directories={identity: store.path(identity) for identity in evaluations},
         versions={identity: _versions(record) for identity, record in records.items()},
         created={identity: _created(store.location(identity), record) for identity, record in records.items()},
     )
@@ -323,6 +326,20 @@ def _value(entries: Mapping[str, Any], measure: Measure) -> float:
     if measure.metric not in metrics:
         raise ValueError(f"{measure}: the evaluation has no metric {measure.metric!r}; it has {sorted(metrics)}")
     return float(metrics[measure.metric])
+
+
+def _shift_share(measure: Shift, artifacts: Artifacts, before: str, after: str) -> float | None:
+    """Share of the problems of the measure's band in its category; None where one of the evaluations is missing."""
+    if before not in artifacts.directories or after not in artifacts.directories:
+        return None
+    found = shifts(artifacts.directories[before], artifacts.directories[after])
+    count, of_band = shares(found, measure.band)
+    if count == 0:
+        raise ValueError(
+            f"{measure}: no problem of band {measure.band!r} lists choices, right and wrong ones;"
+            f" {len(found)} problems of all bands do"
+        )
+    return of_band[measure.metric]
 
 
 def _ledger(directory: Path) -> Ledger | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.claims import CheckFinding, Finding, Measure
+from experiments.claims import CheckFinding, Effect, Finding, Measure
 from experiments.experiment import Experiment
 from experiments.results import CORRECTED, FLOOR, Policy, Results, band_entries, rollouts
 from experiments.store import Store
@@ -88,12 +88,24 @@ class ShownRollout:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A problem as its task draws it, with what one policy would answer at once."""
+
+    caption: str
+    """Which policy, and its likeliest answers in words."""
+    svg: str
+    """One ``<svg>`` element, whose ids are its own on the page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShownProblem:
     """One problem with a completion of every arm."""
 
     prompt: str
+    key: str
     reference: str
     rollouts: tuple[ShownRollout, ...]
+    pictures: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +114,10 @@ class RolloutTable:
 
     rule: str
     """How the problems were chosen, in a sentence."""
+    seed: int
     problems: tuple[ShownProblem, ...]
+    note: str = ""
+    """Why there are no pictures where there should be some; empty else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +170,7 @@ def band_table(experiment: Experiment, results: Results, evaluation: str) -> Sco
     found = _found(results, evaluation)
     if not found:
         return None
-    bands = sorted({band for entries in found for band in band_entries(entries)}, key=_band_order)
+    bands = sorted({band for entries in found for band in band_entries(entries)}, key=band_order)
     metric = _shown_metric(experiment, found[0]["metrics"])
     places = [(band, metric) for band in bands]
     rows = _score_rows(experiment, results, evaluation, places)
@@ -191,7 +206,7 @@ def rollout_table(experiment: Experiment, results: Results, store: Store) -> Rol
                 f"The first {PROBLEMS_SHOWN} problems of evaluation {primary.evaluation}{where} at seed {seed}, each"
                 " with the first sampled completion of every arm after its last stage: picked before any outcome."
             )
-            return RolloutTable(rule=rule, problems=_problems(shown))
+            return RolloutTable(rule=rule, seed=seed, problems=_problems(shown))
     return None
 
 
@@ -209,7 +224,12 @@ def end_table(experiment: Experiment, results: Results) -> EndTable | None:
 
 
 def effect_above_floor(finding: Finding, results: Results) -> float | None:
-    """A claim's mean effect in rates above the guessing floor; None where one of its metrics has no floor."""
+    """A claim's mean effect in rates above the guessing floor; None where one of its metrics has no floor.
+
+    None also for what is no sum of rates, such as a correlation.
+    """
+    if not isinstance(finding.claim.effect, Effect):
+        return None
     read = results.corrected_reader()
     values = []
     for seed, _ in finding.per_seed:
@@ -293,7 +313,7 @@ def _score_rows(
     return tuple(rows)
 
 
-def _band_order(band: str) -> tuple[bool, str, float, str]:
+def band_order(band: str) -> tuple[bool, str, float, str]:
     """The whole evaluation first, then bands by their number: ``depth=2`` before ``depth=10``."""
     feature, _, value = band.partition("=")
     try:
@@ -328,6 +348,7 @@ def _problems(shown: dict[str, list[dict[str, Any]]]) -> tuple[ShownProblem, ...
         problems.append(
             ShownProblem(
                 prompt=first["prompt"],
+                key=first["key"],
                 reference=first["reference"] or "",
                 rollouts=tuple(_rollout(arm, row["completions"][0]) for arm, row in by_arm.items()),
             )

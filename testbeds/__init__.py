@@ -3,6 +3,7 @@
 from testbeds.core import (
     EXPLICIT,
     IMPLICIT,
+    Choice,
     FeatureAtLeast,
     Predicate,
     Problem,
@@ -23,6 +24,7 @@ from testbeds.verifiers import Exact, Verifier
 __all__ = [
     "EXPLICIT",
     "IMPLICIT",
+    "Choice",
     "Exact",
     "FeatureAtLeast",
     "Mixture",

@@ -180,6 +180,22 @@ class Verdict:
     """One sentence for a reader of the report."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One of the answers that a problem allows, right or wrong: what a task's method ``choices(problem)`` lists.
+
+    A task that lists them has its policies asked for the exact probability of each; see training/probes.py.
+    """
+
+    text: str
+    """The answer as the task writes it: a whole completion without working."""
+    kinds: tuple[str, ...]
+    """What it is, among words of the testbed, such as ``correct`` or ``drawing``. The correct ones are all and only
+    those that the verifier accepts."""
+    arrow: tuple[str, str] | None = None
+    """Where it leads from and to on the task's board, as names of squares; None where there is no board."""
+
+
 @runtime_checkable
 class Task(Protocol):
     """A testbed at fixed difficulty. A frozen dataclass with a ``revision: ClassVar[int]`` fulfils it."""

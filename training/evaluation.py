@@ -2,14 +2,19 @@
 
 Every rate comes with the guessing floor and the floor-corrected rate ``(rate - floor) / (1 - floor)``: a pass rate of
 8 % is nothing where blind guessing gives 8 %.
+
+Where a task lists its choices, and for the demonstrations of the declared styles, exact probabilities stand beside what
+was sampled (see probes.py). ``STYLE_nats_per_token`` is a loss: the negative log-likelihood of the demonstrations of
+all problems, divided by the number of all their tokens, end tokens included; the token budget does not cut it.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from statistics import fmean
 from typing import Any, ClassVar
@@ -29,6 +34,7 @@ from testbeds.streams import lanes
 from testbeds.verifiers import Exact, Verifier
 from training.ledger import Spent
 from training.metrics import above_floor, floor_at_k, mixed_share, mixed_share_at, pass_at_k
+from training.probes import Likelihood, likelihoods, probe
 from training.rollouts import Rollouts, roll_out
 
 ROWS_PER_BATCH = 2048  # rollouts sampled at once; fixed, since the batch's shape may change the last bit of a logit
@@ -72,7 +78,8 @@ class Evaluation:
     band: str | None = None
     """Feature by which results are also reported, such as ``depth``."""
     styles: tuple[TraceStyle, ...] = ()
-    """Trace styles whose exact probability is measured, for the demonstration of each problem."""
+    """Trace styles whose exact probability is measured, for the demonstration of each problem, and their loss in nats
+    per token: on a task whose demonstrations are texts, such as games, that is the pretraining loss."""
     verifier: Verifier = Exact()
     most_answers: int = 2000
     """A problem with more correct answers than this is not listed; then ``correct_mass`` is not reported at all."""
@@ -120,6 +127,10 @@ class Measured:
     """The problem's line in rollouts.jsonl."""
     spent: Spent
     """Greedy and random sampling, and scoring of the samples; probabilities of listed answers are not counted."""
+    floors: dict[str, float] = field(default_factory=dict)
+    """Guessing floors of those ``rates`` that have another one than the problem's ``floor``."""
+    totals: dict[str, tuple[float, int]] = field(default_factory=dict)
+    """(sum, number of tokens) of quantities that are averaged over the tokens of all problems, by name."""
 
 
 def evaluation_id(evaluation: Evaluation, policy_id: str) -> str:
@@ -137,7 +148,8 @@ def check_fits(evaluation: Evaluation, policy: Policy, sets: Sequence[tuple[Task
     """Nothing, if the evaluation can be made of this policy; all is checked before anything is sampled.
 
     Raises:
-        ValueError: for a band that is no feature, or a prompt that leaves no room for the completion budget.
+        ValueError: for a band that is no feature, or a prompt that leaves no room for the completion budget or for a
+            demonstration whose likelihood is asked for.
     """
     context = policy.decoder.architecture.context
     for task, problems in sets:
@@ -153,8 +165,21 @@ def check_fits(evaluation: Evaluation, policy: Policy, sets: Sequence[tuple[Task
                     f"{problem.prompt!r} and max_new_tokens={evaluation.max_new_tokens} need a context of {needed}"
                     f" tokens, and the policy has {context}; lower max_new_tokens or raise Transformer.context"
                 )
+            _check_demonstrations(evaluation, policy, task, problem)
     if evaluation.band and not any(evaluation.band in problem.features for _, problems in sets for problem in problems):
         raise ValueError(f"Evaluation.band={evaluation.band!r} is a feature of none of the problems")
+
+
+def _check_demonstrations(evaluation: Evaluation, policy: Policy, task: Task, problem: Problem) -> None:
+    """Nothing, if the problem's demonstration in each declared style fits into the context with its prompt."""
+    tokenizer, context = policy.tokenizer, policy.decoder.architecture.context
+    for style, text in _demonstrations(task, problem, evaluation):
+        needed = len(tokenizer.encode(problem.prompt)) + len(tokenizer.encode(text)) + 1  # and the end token
+        if needed > context:
+            raise ValueError(
+                f"the demonstration of {problem.prompt!r} in the style {style.name!r} needs a context of {needed}"
+                f" tokens, and the policy has {context}; leave it out of Evaluation.styles or raise Transformer.context"
+            )
 
 
 def measure(  # a batch and its place in the evaluation
@@ -181,6 +206,9 @@ def measure(  # a batch and its place in the evaluation
         for columns, is_greedy in ((1, True), (evaluation.samples, False))
     )
     entropy_PG = _entropies(policy, sampled)
+    probes = probe(policy, task, problems, max_new_tokens=evaluation.max_new_tokens)
+    demonstrated = [dict(_demonstrations(task, problem, evaluation)) for problem in problems]
+    likelihood = _likelihoods(policy, problems, demonstrated, evaluation)
     return [
         Measured(
             problem=problem,
@@ -188,16 +216,22 @@ def measure(  # a batch and its place in the evaluation
             floor=sampled.floors[i],
             correct=tuple(verdict.correct for verdict in _of(sampled, i)),
             greedy_correct=greedy.verdicts[i].correct,
-            rates=_listed_mass(policy, task, problem, evaluation),
+            rates=_listed_mass(policy, task, problem, evaluation) | (found.rates if found else {}),
+            floors=dict.fromkeys(found.rates, found.floor) if found else {},
             means={
                 **_means(sampled, i),
                 "entropy_nats": float(np.mean(entropy_PG[i])),
-                **_demonstration_mass(policy, task, problem, evaluation),
+                **(found.means if found else {}),
+                **{f"{style}_demonstration_mass": written.mass for style, written in likelihood[i].items()},
             },
-            row=_row(problem, sampled, greedy, i) | {"reference": _reference(task, problem, evaluation)},
+            totals={f"{style}_nats_per_token": (text.nats, text.tokens) for style, text in likelihood[i].items()},
+            row=_row(problem, sampled, greedy, i)
+            | {"reference": next(iter(demonstrated[i].values()), None) or _answer(task, problem)}
+            | ({"component": component_of(task, problem)[0]} if isinstance(task, Mixture) else {})
+            | ({"choices": found.rows} if found else {}),
             spent=_spent(policy, sampled, i, scored=True) + _spent(policy, greedy, i, scored=False),
         )
-        for i, problem in enumerate(problems)
+        for i, (problem, found) in enumerate(zip(problems, probes, strict=True))
     ]
 
 
@@ -224,12 +258,19 @@ def _summary(measured: Sequence[Measured], evaluation: Evaluation) -> dict[str, 
         rate = fmean(pass_at_k(len(one.correct), sum(one.correct), k) for one in measured)
         _add_rate(metrics, f"pass@{k}", rate, fmean(floor_at_k(one.floor, k) for one in measured))
     for name in sorted(set.intersection(*(set(one.rates) for one in measured))):
-        _add_rate(metrics, name, fmean(one.rates[name] for one in measured), floor)
+        rate_floor = fmean(one.floors.get(name, one.floor) for one in measured)
+        _add_rate(metrics, name, fmean(one.rates[name] for one in measured), rate_floor)
     for name in dict.fromkeys(name for one in measured for name in one.means):
         had = [one.means[name] for one in measured if name in one.means]
         metrics[name] = fmean(had)
-        if len(had) < len(measured):  # some problems have no demonstration in this style
+        if len(had) < len(measured):  # some problems have no demonstration in this style, or no choices
             metrics[f"{name}_problems"] = len(had)
+    for name in dict.fromkeys(name for one in measured for name in one.totals):
+        sums = [one.totals[name] for one in measured if name in one.totals]
+        # Over the tokens of all problems together: a long text weighs more than a short one, as in training.
+        metrics[name] = math.fsum(total for total, _ in sums) / sum(tokens for _, tokens in sums)
+        if len(sums) < len(measured):
+            metrics[f"{name}_problems"] = len(sums)
     metrics["mixed_groups"] = mixed_share([one.correct for one in measured])
     metrics["mixed_groups_floor"] = fmean(mixed_share_at(one.floor, len(one.correct)) for one in measured)
     metrics["mixed_groups_excess"] = metrics["mixed_groups"] - metrics["mixed_groups_floor"]
@@ -299,19 +340,30 @@ def _listed_mass(policy: Policy, task: Task, problem: Problem, evaluation: Evalu
     return {"correct_mass": _mass(policy, problem, texts, evaluation)}
 
 
-def _demonstration_mass(policy: Policy, task: Task, problem: Problem, evaluation: Evaluation) -> dict[str, float]:
-    """Exact probability of the problem's demonstration in each declared style, at temperature 1."""
-    masses = {}
+def _demonstrations(task: Task, problem: Problem, evaluation: Evaluation) -> Iterator[tuple[TraceStyle, str]]:
+    """The problem's demonstration in each declared style in which it has one; the summary says how many problems do."""
     for style in evaluation.styles:
-        with suppress(Unrealisable):  # such a problem has no such mass; the summary says how many have
-            text = demonstration(task, problem, style).text
-            masses[f"{_style_name(style)}_demonstration_mass"] = _mass(policy, problem, [text], evaluation)
-    return masses
+        with suppress(Unrealisable):
+            yield style, demonstration(task, problem, style).text
 
 
-def _reference(task: Task, problem: Problem, evaluation: Evaluation) -> str:
-    """A right completion for the reader: in the first declared style, else the answer alone."""
-    for style in (*evaluation.styles, IMPLICIT, EXPLICIT):
+def _likelihoods(
+    policy: Policy, problems: Sequence[Problem], demonstrated: Sequence[dict[TraceStyle, str]], evaluation: Evaluation
+) -> list[dict[str, Likelihood]]:
+    """Of each problem, the likelihood of its demonstration by name of the style."""
+    found: list[dict[str, Likelihood]] = [{} for _ in problems]
+    for style in evaluation.styles:
+        texts = [texts.get(style) for texts in demonstrated]
+        written = likelihoods(policy, problems, texts, max_new_tokens=evaluation.max_new_tokens)
+        for of_problem, likelihood in zip(found, written, strict=True):
+            if likelihood is not None:
+                of_problem[_style_name(style)] = likelihood
+    return found
+
+
+def _answer(task: Task, problem: Problem) -> str:
+    """A right completion for the reader where no declared style has one: the answer alone, if the task writes that."""
+    for style in (IMPLICIT, EXPLICIT):
         with suppress(ValueError):  # a style that this problem, or this task, does not have
             return demonstration(task, problem, style).text
     return ""

@@ -56,6 +56,8 @@ class Line:
     """Whether the whole text has the form of moves, legal or not."""
     trouble: str
     """Why not all of the text is legal moves, in a sentence; empty where it is."""
+    said: int = 0
+    """How many moves the text says, legal or not; 0 where it has not their form."""
 
 
 def symbols(notation: Notation) -> tuple[str, ...]:
@@ -122,10 +124,11 @@ def read_line(board: chess.Board, text: str, notation: Notation, most: int) -> L
     for piece in pieces:
         move = read_move(board, piece, notation)
         if move is None:
-            return Line(moves=tuple(moves), well_formed=True, trouble=f"{piece} is no legal move{_after(moves)}")
+            trouble = f"{piece} is no legal move{_after(moves)}"
+            return Line(moves=tuple(moves), well_formed=True, trouble=trouble, said=len(pieces))
         moves.append(move)
         board.push(move)
-    return Line(moves=tuple(moves), well_formed=True, trouble="")
+    return Line(moves=tuple(moves), well_formed=True, trouble="", said=len(pieces))
 
 
 def read_move(board: chess.Board, text: str, notation: Notation) -> chess.Move | None:
@@ -147,10 +150,11 @@ def _meant(board: chess.Board, text: str, found: re.Match[str], notation: Notati
             return board.parse_san(text)
         except ValueError:
             return None
-    if notation == "long_algebraic":
-        move = chess.Move.from_uci(f"{found['start']}{found['end']}{(found['promotion'] or '').lower()}")
-    else:
-        move = chess.Move.from_uci(text)
+    long = notation == "long_algebraic"
+    uci = f"{found['start']}{found['end']}{(found['promotion'] or '').lower()}" if long else text
+    if uci[:2] == uci[2:4]:
+        return None  # from a square to itself
+    move = chess.Move.from_uci(uci)
     return move if board.is_legal(move) else None
 
 

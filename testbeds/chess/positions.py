@@ -10,7 +10,9 @@ Two headers say all that the rules need to know of a position but the two clocks
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final, Literal, get_args
 
 import chess
@@ -23,6 +25,27 @@ START: Final = ">"
 _ORDER: Final = (chess.KING, chess.QUEEN, chess.ROOK, chess.BISHOP, chess.KNIGHT, chess.PAWN)
 _SIDES: Final = {"white": chess.WHITE, "black": chess.BLACK}
 _RIGHTS: Final = {"K": chess.BB_H1, "Q": chess.BB_A1, "k": chess.BB_H8, "q": chess.BB_A8}
+_EMPTY: Final = re.compile(r"\.+")
+
+
+def _image(*, left_right: bool, top_bottom: bool, diagonal: bool) -> tuple[int, ...]:
+    """Where each square goes under a symmetry of the board, counted from a8 to h1 as FEN does."""
+    places = []
+    for square in chess.SQUARES:
+        file, rank = chess.square_file(square), chess.square_rank(square)
+        file, rank = (rank, file) if diagonal else (file, rank)
+        moved = chess.square(7 - file if left_right else file, 7 - rank if top_bottom else rank)
+        places.append(chess.square_mirror(moved))
+    return tuple(places)
+
+
+_PLACES: Final = tuple(
+    _image(left_right=left_right, top_bottom=top_bottom, diagonal=diagonal)
+    for diagonal in (False, True)
+    for top_bottom in (False, True)
+    for left_right in (False, True)
+)
+"""The symmetries of the board: without castling the first two remain, with castling the first alone."""
 _EN_PASSANT: Final = tuple(f"{file}{rank}" for rank in "36" for file in "abcdefgh")
 
 
@@ -81,7 +104,13 @@ def key_of(board: chess.Board) -> str:
     form has white to move, and is the first in the order of text. Clocks do not count; an en passant square counts
     where the capture is legal.
     """
-    return min(map(_plain, images(board)))
+    first = board if board.turn == chess.WHITE else board.mirror()
+    rights = first.clean_castling_rights()
+    castling = "".join(letter for letter, square in _RIGHTS.items() if square & rights) or "-"
+    passed = first.ep_square if first.ep_square is not None and first.has_legal_en_passant() else None
+    men = [(square, piece.symbol()) for square, piece in first.piece_map().items()]
+    places = _PLACES[:1] if rights else _PLACES[:2] if first.pawns else _PLACES
+    return min(f"{_rows(men, image)} {castling} {_moved(passed, image)}" for image in places)
 
 
 def images(board: chess.Board) -> Iterator[chess.Board]:
@@ -99,13 +128,22 @@ def images(board: chess.Board) -> Iterator[chess.Board]:
         yield first.transform(chess.flip_horizontal).transform(turned)
 
 
-def _plain(board: chess.Board) -> str:
-    rights = board.clean_castling_rights()
-    castling = "".join(letter for letter, square in _RIGHTS.items() if square & rights) or "-"
-    passed = (
-        chess.SQUARE_NAMES[board.ep_square] if board.ep_square is not None and board.has_legal_en_passant() else "-"
-    )
-    return f"{board.board_fen()} {castling} {passed}"
+def _rows(men: list[tuple[int, str]], image: tuple[int, ...]) -> str:
+    """The pieces as in FEN, on the squares where the image has them: without the boards, which cost most of a key."""
+    cells = ["."] * 64
+    for square, symbol in men:
+        cells[image[square]] = symbol
+    whole = "".join(cells)
+    return "/".join([_row(whole[start : start + 8]) for start in range(0, 64, 8)])
+
+
+@lru_cache(maxsize=1 << 16)  # the rows that positions have in common
+def _row(cells: str) -> str:
+    return _EMPTY.sub(lambda run: str(len(run[0])), cells)
+
+
+def _moved(square: int | None, image: tuple[int, ...]) -> str:
+    return "-" if square is None else chess.SQUARE_NAMES[chess.square_mirror(image[square])]
 
 
 def _of_squares(tight: str) -> chess.Board | None:

@@ -11,10 +11,12 @@ import pytest
 
 from experiments import Check, Claim, Effect, Measure, Reading, Scale, difference, interaction, level
 from experiments.claims import register, registration
+from experiments.effects import Correlation, slope
 from experiments.judgement import judge
 from experiments.registry import Run
+from experiments.shifts import CATEGORIES, Shift, in_band, shares, shift, shifts
 from experiments.store import StoreError
-from testbeds.identity import fingerprint
+from testbeds.identity import canonical, fingerprint
 from training.budget import Budget
 from training.recipe import stage_id
 
@@ -110,6 +112,242 @@ def test_a_sound_experiment_is_valid_at_every_scale(fake):
     assert study.scale().name == "smoke"
     with pytest.raises(ValueError, match="did you mean 'demo'"):
         study.scale("dem")
+
+
+# ---- slopes and correlations
+
+
+def test_a_slope_is_the_least_squares_slope():
+    # x 0 1 2 about their mean 1, y 1 2 4: (-1 x 1 + 1 x 4) / (1 + 1) = 1.5; the middle has no weight.
+    effect = slope([(0, of("a")), (1, of("b")), (2, of("c"))])
+    assert effect.value(lambda measure: {"a": 1.0, "b": 2.0, "c": 4.0}[measure.arm]) == pytest.approx(1.5)
+    assert str(effect) == "- 0.5 x accuracy of a (test) + 0.5 x accuracy of c (test)"
+    # x 1 2 6 about their mean 3 with spread 4 + 1 + 9: (-2 a - b + 3 c) / 14.
+    uneven = slope([(1, of("a")), (2, of("b")), (6, of("c"))])
+    assert dict((measure.arm, weight) for weight, measure in uneven.terms) == pytest.approx(
+        {"a": -2 / 14, "b": -1 / 14, "c": 3 / 14}
+    )
+
+
+def test_a_slope_of_slopes_is_a_slope():
+    # Gains per tenfold of RL: .2 after little pretraining, .5 after a hundred times as much: .15 per tenfold.
+    few = slope([(1, of("few", stage=0)), (2, of("few", stage=1))])
+    many = slope([(1, of("many", stage=0)), (2, of("many", stage=1))])
+    effect = slope([(6, few), (8, many)])
+    values = {("few", 0): 0.1, ("few", 1): 0.3, ("many", 0): 0.2, ("many", 1): 0.7}
+    assert effect.value(lambda measure: values[measure.arm, measure.stage]) == pytest.approx(0.15)
+    assert isinstance(effect, Effect)
+
+
+def test_a_measure_that_several_points_share_stands_once_in_a_slope():
+    # Gains over one base: (-1 (a - base) + 1 (b - base)) / 2, in which the base cancels.
+    effect = slope([(0, difference(of("a"), of("base"))), (2, difference(of("b"), of("base")))])
+    assert effect == Effect(terms=((-0.5, of("a")), (0.5, of("b"))))
+
+
+def test_a_slope_has_the_same_fingerprint_whatever_the_last_bit_of_its_x():
+    points = [(6.0, of("a")), (7.1, of("b")), (8.3, of("c"))]
+    shifted = [(x * (1 + 2**-52), measure) for x, measure in points]
+    assert fingerprint(slope(points)) == fingerprint(slope(shifted))
+
+
+@pytest.mark.parametrize("xs", [(1, 1), (2,), (1, float("nan"))])
+def test_a_slope_needs_two_different_numbers(xs):
+    with pytest.raises(ValueError, match="at least two different finite x"):
+        slope([(x, of("a", stage=i)) for i, x in enumerate(xs)])
+
+
+def test_a_slope_of_one_measure_is_refused():
+    with pytest.raises(ValueError, match="cancel out"):
+        slope([(-1, of("a")), (0, of("b")), (1, of("a"))])
+
+
+def correlation(*arms):
+    """Accuracy after stage 0 against that at the end, over arms."""
+    return Correlation(pairs=tuple((of(arm, stage=0), of(arm)) for arm in arms))
+
+
+@pytest.mark.parametrize(
+    ("xs", "ys", "expected"),
+    [
+        # 1 - 6 (0 + 1 + 1 + 0) / (4 x 15).
+        ((1.0, 2.0, 30.0, 31.0), (0.1, 0.3, 0.2, 0.4), 0.8),
+        ((1.0, 2.0, 3.0, 4.0), (8.0, 4.0, 2.0, 1.0), -1.0),
+        # Ranks 1.5 1.5 3 and 1 2 3: covariance 1.5, variances 1.5 and 2.
+        ((1.0, 1.0, 2.0), (1.0, 2.0, 3.0), 1.5 / 3**0.5),
+        # 0.1 + 0.2 and 0.3 are a tie, whatever floats say.
+        ((0.1 + 0.2, 0.3, 2.0), (1.0, 2.0, 3.0), 1.5 / 3**0.5),
+    ],
+)
+def test_a_correlation_is_that_of_ranks_within_a_seed(xs, ys, expected):
+    arms = [f"arm {i}" for i in range(len(xs))]
+    values = {(arm, 0): x for arm, x in zip(arms, xs, strict=True)}
+    values |= {(arm, -1): y for arm, y in zip(arms, ys, strict=True)}
+    effect = correlation(*arms)
+    assert effect.value(lambda measure: values[measure.arm, measure.stage]) == pytest.approx(expected)
+
+
+def test_a_correlation_may_be_of_gains():
+    gain = tuple((of(arm, stage=0), difference(of(arm), of(arm, stage=0))) for arm in "abc")
+    effect = Correlation(pairs=gain)
+    assert effect.measures == (of("a", stage=0), of("a"), of("b", stage=0), of("b"), of("c", stage=0), of("c"))
+    # Gains .5 .3 .1 over starts .1 .2 .3.
+    values = {("a", 0): 0.1, ("a", -1): 0.6, ("b", 0): 0.2, ("b", -1): 0.5, ("c", 0): 0.3, ("c", -1): 0.4}
+    assert effect.value(lambda measure: values[measure.arm, measure.stage]) == pytest.approx(-1.0)
+    assert str(effect).startswith(
+        "rank correlation of (x, y) over (accuracy of a (test, stage 0), accuracy of a (test)"
+    )
+
+
+def test_correlations_are_judged_over_seeds():
+    # Per seed: y in the order of x, but for two neighbours in the second seed (.8); x is the same in all seeds.
+    starts = {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}
+    ends = {
+        1: {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0},
+        2: {"a": 1.0, "b": 3.0, "c": 2.0, "d": 4.0},
+        3: {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0},
+    }
+    claim = claimed(0.2, effect=correlation(*"abcd"))
+    read = lambda measure, seed: starts[measure.arm] if measure.stage == 0 else ends[seed][measure.arm]  # noqa: E731
+    (finding,) = judge([claim], [], SEEDS, read).findings
+    assert [value for _, value in finding.per_seed] == pytest.approx([1.0, 0.8, 1.0])
+    assert finding.outcome == "supported"
+
+
+def test_a_correlation_with_a_constant_is_not_judged_and_says_why():
+    starts = {1: (0.1, 0.2, 0.3), 2: (0.5, 0.5, 0.5), 3: (0.1, 0.2, 0.3)}
+    claim = claimed(0.2, effect=correlation(*"abc"))
+    read = lambda measure, seed: starts[seed]["abc".index(measure.arm)] if measure.stage == 0 else ord(measure.arm)  # noqa: E731
+    (finding,) = judge([claim], [], SEEDS, read).findings
+    assert finding.outcome == "inconclusive"
+    assert finding.reason == ("Not judged: the effect has no value in seed 2: all 3 x of the correlation are 0.5.")
+    assert finding.missing == ()
+    assert [seed for seed, _ in finding.per_seed] == [1, 3]
+    assert finding.p_inside is None
+
+
+def test_a_correlation_with_too_few_pairs_or_one_twice_is_refused():
+    with pytest.raises(ValueError, match="at least 3 .* got 2"):
+        correlation("a", "b")
+    with pytest.raises(ValueError, match="a pair twice"):
+        correlation("a", "b", "b")
+
+
+def test_claims_keep_the_identity_that_they_were_registered_with():
+    # What a registration holds of a claim: its classes, revisions and fields.
+    entries = canonical(claimed(0.2))
+    assert (entries["class"], entries["revision"]) == ("experiments.claims.Claim", 1)
+    effect = entries[".effect"]
+    assert (effect["class"], effect["revision"], set(effect)) == (
+        "experiments.claims.Effect",
+        1,
+        {"class", "revision", ".terms"},
+    )
+    ((_, measure),) = effect[".terms"]
+    assert set(measure) == {"class", "revision", ".arm", ".evaluation", ".metric", ".band", ".stage"}
+
+
+# ---- shifts
+
+
+def asked(correct, *wrong):
+    """One correct choice and wrong ones with their probabilities, the likeliest first."""
+    choices = [("right", correct, True), *((f"wrong {i}", each, False) for i, each in enumerate(wrong))]
+    return sorted(choices, key=lambda choice: -choice[1])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "category"),
+    [
+        ((0.5, 0.4), (0.6, 0.3), "amplified"),
+        ((0.05, 0.04), (0.4, 0.2), "amplified"),  # shares .56 and .67: what all choices have together does not count
+        ((0.5, 0.4), (0.5, 0.4), "faded"),
+        ((0.5, 0.4), (0.2, 0.19), "faded"),  # .56 and .51
+        ((0.5, 0.4), (0.4, 0.5), "regressed"),
+        ((0.4, 0.5), (0.6, 0.3), "corrected"),
+        ((0.05, 0.95), (0.6, 0.3), "corrected"),  # a share of just .05 is visible
+        ((0.049, 0.951), (0.6, 0.3), "discovered"),
+        ((0.3, 0.6), (0.2, 0.7), "wrong_amplified"),
+        ((0.3, 0.6), (0.3, 0.6), "unmoved"),
+        ((0.3, 0.6), (0.4, 0.5), "unmoved"),
+        ((0.3, 0.6, 0.0), (0.1, 0.2, 0.7), "unmoved"),  # another wrong one
+        ((0.0, 0.0), (0.6, 0.3), None),
+    ],
+)
+def test_a_problem_shifts_by_its_likeliest_choice(before, after, category):
+    assert shift(asked(*before), asked(*after)) == category
+
+
+def test_correct_choices_count_together():
+    # The likeliest correct one fell from .4 to .35, all correct ones rose from .4 to .6.
+    before = [("a", 0.4, True), ("w", 0.3, False), ("b", 0.0, True), ("v", 0.3, False)]
+    after = [("a", 0.35, True), ("b", 0.25, True), ("w", 0.2, False), ("v", 0.2, False)]
+    assert shift(before, after) == "amplified"
+    for right in (False, True):  # nothing is correct, or everything
+        assert shift([("w", 0.6, right), ("v", 0.1, right)], [("w", 0.7, right), ("v", 0.1, right)]) is None
+    with pytest.raises(ValueError, match=r"the same choices, got \['right', 'wrong 0'\] and \['w'\]"):
+        shift(asked(0.5, 0.5), [("w", 1.0, False)])
+
+
+def test_shifts_are_read_problem_by_problem_and_shared_by_band(tmp_path):
+    rows = {
+        "before": [
+            ("p", {"depth": 2}, "x", asked(0.5, 0.4)),
+            ("q", {"depth": 3}, "y", asked(0.4, 0.5)),
+            ("r", {"depth": 2}, "y", None),
+        ],
+        "after": [
+            ("p", {"depth": 2}, "x", asked(0.6, 0.4)),
+            ("q", {"depth": 3}, "y", asked(0.6, 0.4)),
+            ("r", {"depth": 2}, "y", None),
+        ],
+    }
+    for name, lines in rows.items():
+        (tmp_path / name).mkdir()
+        with (tmp_path / name / "rollouts.jsonl").open("w") as file:
+            for key, features, component, choices in lines:
+                row = {"key": key, "features": features, "component": component}
+                file.write(json.dumps(row | ({} if choices is None else {"choices": choices})) + "\n")
+    found = shifts(tmp_path / "before", tmp_path / "after")
+    assert [each.category for each in found] == ["amplified", "corrected"]
+    assert shares(found)[1] == dict.fromkeys(CATEGORIES, 0) | {"amplified": 0.5, "corrected": 0.5}
+    assert shares(found, "depth=2")[1]["amplified"] == shares(found, "task=y")[1]["corrected"] == 1
+    assert shares(found, "depth=9") == (0, {})
+
+
+def test_a_band_is_a_feature_or_a_component():
+    assert in_band({"depth": 5}, "", "all")
+    assert in_band({"depth": 5.0}, "", "depth=5")
+    assert not in_band({"depth": 5}, "", "depth=6")
+    assert in_band({}, "easy", "task=easy")
+    assert not in_band({"task": 1}, "easy", "task=1")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"metric": "accuracy"}, "must be one of amplified, faded"),
+        ({"metric": "faded", "stage": -2}, "since and stage are both -2"),
+    ],
+)
+def test_a_shift_that_is_none_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        Shift(**({"arm": "a", "evaluation": "test"} | change))
+
+
+@pytest.mark.parametrize(
+    ("stages", "message"),
+    [
+        ({"since": 3, "stage": 2}, "after stage 3, but the arm has 3"),
+        ({"since": -1, "stage": 1}, "from stage -1 to stage 1 of 3; Shift.since must come before"),
+        ({"since": 2, "stage": -1}, "from stage 2 to stage -1 of 3; Shift.since must come before"),
+    ],
+)
+def test_a_shift_between_stages_that_are_not_in_order_is_refused(fake, stages, message):
+    moved = Shift(arm="SFT-8", evaluation="test", metric="amplified", **stages)
+    study = fake.experiment(claims=(claimed(0.1, effect=level(moved)),))
+    with pytest.raises(ValueError, match=message):
+        study.validate(fake.SCALE)
 
 
 # ---- registration

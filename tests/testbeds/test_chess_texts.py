@@ -102,6 +102,12 @@ def test_a_mark_may_be_missing_but_not_false():
     assert read_move(board, "Rg2+", "san") is None
 
 
+def test_a_move_from_a_square_to_itself_is_read_as_no_move():
+    for notation, text in (("long_algebraic", "Pe2e2"), ("uci_squares", "e2e2"), ("uci_moves", "e2e2")):
+        line = read_line(chess.Board(), f"{text} {text}", notation, 5)
+        assert (line.moves, line.well_formed, line.said) == ((), True, 2)
+
+
 def test_a_knight_may_say_more_of_its_origin_than_it_must():
     board = chess.Board("7k/8/8/8/8/5N2/8/KN6 w - - 0 1")  # both knights reach d2
     assert set(ways(board, chess.Move.from_uci("b1d2"), "san")) == {"Nbd2", "N1d2", "Nb1d2"}
@@ -162,11 +168,18 @@ def test_what_is_no_position_is_refused_with_one_that_is(header):
 @settings(max_examples=60)
 def test_images_of_a_position_share_its_key(board):
     key = key_of(board)
+    assert key == min(map(plain, images(board)))
     assert key_of(board.mirror()) == key
     assert {key_of(image) for image in images(board)} == {key}
     again = board.copy()
     again.halfmove_clock += 5
     assert key_of(again) == key
+
+
+def plain(board):
+    """A position as python-chess writes it, without the side to move and the clocks."""
+    pieces, _, castling, passed = board.epd(en_passant="legal").split()
+    return f"{pieces} {castling} {passed}"
 
 
 def test_what_differs_under_the_rules_has_another_key():
