@@ -144,7 +144,7 @@ def _miniature(*, smoke: bool) -> Ladder:
         lichess=ChessPuzzle(source=ShippedPuzzles(), without=DEEP_MATES, header="pieces"),
         demonstrations=50 if smoke else 1000,
         sft_steps=2 if smoke else 100,
-        rl_flops=1_000_000 if smoke else 60_000_000_000,
+        rl_flops=1_000_000 if smoke else 100_000_000_000,
         batch=16,
         rates=(3e-3, 1e-3, 3e-4),
         prompts=4 if smoke else 16,
