@@ -134,7 +134,7 @@ def _miniature(*, smoke: bool) -> Ladder:
     sample = ChessGames(source=ShippedGames(), header="pieces", plies=12)
     return Ladder(
         models=(replace(SIZES["0.1M"], context=192), replace(SIZES["0.5M"], context=192)),
-        tokens=2_000 if smoke else 80_000,
+        tokens=2_000 if smoke else 40_000,
         games=Mixture(tasks=(*endings, sample), weights=(0.15, 0.15, 0.15, 0.15, 0.4)),
         puzzles=Mixture(
             tasks=tuple(ChessPuzzle(source=MateIn(moves=moves), header="pieces") for moves in (1, 2)),
@@ -143,12 +143,12 @@ def _miniature(*, smoke: bool) -> Ladder:
         ),
         lichess=ChessPuzzle(source=ShippedPuzzles(), without=DEEP_MATES, header="pieces"),
         demonstrations=50 if smoke else 1000,
-        sft_steps=2 if smoke else 100,
-        rl_flops=1_000_000 if smoke else 100_000_000_000,
+        sft_steps=2 if smoke else 60,
+        rl_flops=1_000_000 if smoke else 50_000_000_000,
         batch=16,
         rates=(3e-3, 1e-3, 3e-4),
         prompts=4 if smoke else 16,
-        evaluated=8 if smoke else 100,
+        evaluated=8 if smoke else 60,
     )
 
 
@@ -335,7 +335,7 @@ not the likeliest (with a share of at least 0.05, or less) and became so.""",
     ),
     claims=CLAIMS,
     threats=(
-        "At tiny, models of 0.1 and 0.5 M parameters see up to 1.3 M tokens; the published ladder starts at 20 M"
+        "At tiny, models of 0.1 and 0.5 M parameters see up to 0.64 M tokens; the published ladder starts at 20 M"
         " parameters and 200 M tokens. What holds here need not hold there, nor the other way round.",
         "Three seeds decide little under Holm's correction; no seed is replaced.",
         "At tiny, easy and hard puzzles come from few pieces; their floor, a random legal move, is far above that of"
