@@ -40,6 +40,9 @@ bench: $(INSTALLED)  ## measure against peers, side by side
 	$(BIN)/python -m benchmarks.workers
 	$(BIN)/python -m benchmarks.rl_step
 	$(BIN)/python -m benchmarks.generation
+	$(BIN)/python -m benchmarks.chess_reading
+	$(BIN)/python -m benchmarks.chess_verification
+	$(BIN)/python -m benchmarks.chess_endgames
 
 # torch first, at the one tested version: an open range could pull a build of several gigabytes.
 $(INSTALLED): pyproject.toml constraints.txt

@@ -7,7 +7,6 @@ of the program keeps its traceback.
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import sys
@@ -23,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.corpus_commands import corpus_app
+from experiments.gpus import usable_cores, usual_workers
 from experiments.naming import unknown
 from experiments.runner import NodeFailedError
 from experiments.store import Store, StoreError
@@ -75,7 +75,9 @@ ScaleName = Annotated[str | None, typer.Option("--scale", help="Size of the stud
 SeedCount = Annotated[int | None, typer.Option("--seeds", min=1, help="Number of seeds. (default: the scale's)")]
 StoreRoot = Annotated[Path, typer.Option("--store", help="Directory of all artifacts.")]
 OnlyArms = Annotated[list[str] | None, typer.Option("--only", metavar="ARM", help="Leave out other arms; repeatable.")]
-Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Worker processes. (default: usable cores)")]
+Workers = Annotated[
+    int | None, typer.Option("--workers", min=1, help="Worker processes. (default: usable cores or GPUs)")
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that exists.")]
 DEFAULT_STORE = Path("store")
 
@@ -95,13 +97,6 @@ def main() -> None:
     except OSError as error:  # a file that cannot be read or written: the message names it
         _tell(f"error: {error}")
         sys.exit(2)
-
-
-def usable_cores() -> int:
-    """Number of cores that this process may use, which in a container is fewer than the machine has."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @app.command("list", epilog=f"{EXAMPLE}list")
@@ -273,7 +268,7 @@ def run(  # noqa: PLR0913  # one parameter for each option
             chosen,
             work_plan,
             store=place,
-            workers=workers or usable_cores(),
+            workers=workers or usual_workers(device.value),
             execution=Execution(device=device.value),
             display=Bars(out) if out.is_terminal else Lines(out),
         )
@@ -322,7 +317,11 @@ def sample(  # noqa: PLR0913  # one parameter for each option
     seed: Annotated[int, typer.Option(help="Another seed, other problems and other samples.")] = 0,
     store: StoreRoot = DEFAULT_STORE,
 ) -> None:
-    """Ask a trained policy problems that it has not seen, and show its completions with the verifier's verdicts."""
+    """Ask a trained policy problems that it has not seen, and show its completions with the verifier's verdicts.
+
+    Where the task lists the answers that a problem allows, such as legal moves, the likeliest stand below with their
+    exact probabilities.
+    """
     from experiments.gallery import completion_panel, console
     from experiments.sampling import Asked, ask, foreign_task, policy_directory, questions_for
 
@@ -337,7 +336,7 @@ def sample(  # noqa: PLR0913  # one parameter for each option
     out = console()
     for number, answered in enumerate(ask(directory, asked), start=1):
         heading = f"{answered.title} ({split}), problem {number} of {count}"
-        out.print(completion_panel(heading, answered.problem, answered.completions))
+        out.print(completion_panel(heading, answered))
 
 
 def check_destination(file: Path, *, force: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,7 +33,7 @@ Force = Annotated[bool, typer.Option("--force", help="Replace a corpus of that n
 
 @corpus_app.command(epilog=f"{EXAMPLE}games lichess_db_standard_rated_2013-01.pgn.zst --name small --min-elo 1800")
 def games(  # noqa: PLR0913  # one parameter for each option
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files in PGN, plain or compressed by zstd.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Files in PGN, plain or compressed by zstd.")],
     *,
     name: Name,
     min_elo: Annotated[int | None, typer.Option(help="Least Elo of both players.")] = None,
@@ -74,12 +73,13 @@ def games(  # noqa: PLR0913  # one parameter for each option
         event=event,
         unknown=unknown,
     )
-    from experiments.gallery import console
+    from experiments.gpus import usable_cores
+from experiments.gallery import console
 
     out = console()
     total = sum(file.stat().st_size for file in files if file.is_file())
     with _all_or_nothing(), _bytes_bar(out, total) as report:
-        used = workers or (_usable_cores() if total >= LARGE_MIB * MIB else 1)
+        used = workers or (usable_cores() if total >= LARGE_MIB * MIB else 1)
         made = build_games(name, files, filters, workers=used, report=report, force=force)
     _summary(out, made)
 
@@ -128,8 +128,23 @@ def list_corpora() -> None:
         out.print(f"no corpora in {root()}; `stagecraft corpus games FILE --name NAME` makes one", soft_wrap=True)
 
 
-def _usable_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+@corpus_app.command(epilog=f"{EXAMPLE}verify small mates")
+def verify(
+    names: Annotated[list[str], typer.Argument(metavar="NAME", help="Of corpora; all of their files are read.")],
+) -> None:
+    """Compare the files of corpora with their digests. Opening one compares their sizes alone."""
+    from experiments.gallery import console
+    from testbeds.chess.corpus import check_name, corpora, corpus_named, root
+
+    out = console()
+    kinds = {name: manifest["kind"] for name, manifest in corpora()}
+    for name in names:
+        check_name(name)
+        if name not in kinds:
+            raise ValueError(f"there is no whole corpus {name!r} in {root()}; `stagecraft corpus list` has their names")
+        found = corpus_named(kinds[name], name)
+        found.verify()
+        out.print(f"{name}: {len(found):,} {kinds[name]}, whole, digest {found.digest}", soft_wrap=True)
 
 
 @contextmanager

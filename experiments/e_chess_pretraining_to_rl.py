@@ -59,8 +59,6 @@ DEEP_MATES: Final = ("mateIn3", "mateIn4", "mateIn5")  # all their right moves t
 EASY, HARD = "task=easy", "task=hard"
 """Bands of the evaluation of puzzles: the two components of the mixture."""
 AFTER_PRETRAINING, AFTER_SFT, AFTER_RL = 0, 1, -1
-TRACE_TOKENS: Final = 40  # two candidates with a reply each and the move: 26 at most, and some to spare
-TRACES: Final = Styles(styles=(CandidateStyle(candidates=2, depth=2), IMPLICIT), weights=(0.5, 0.5))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +75,10 @@ class Ladder:
     """What is fine-tuned and rewarded on: the components ``easy`` and ``hard``."""
     lichess: Task
     """Puzzles with ratings, for evaluation alone."""
+    depth: int
+    """Moves of each candidate in a trace: where material counts, a line ends after the side's own move."""
+    trace_tokens: int
+    """Token budget of an answer: two candidates and the move, and some to spare."""
     demonstrations: int
     """Distinct puzzles that are imitated."""
     sft_steps: int
@@ -114,6 +116,8 @@ def ladder(scale: Scale) -> Ladder:
             names=("easy", "hard"),
         ),
         lichess=puzzle,
+        depth=3,
+        trace_tokens=56,
         demonstrations=90_000 if large_scale else 10_000,
         sft_steps=4_000 if large_scale else 1_000,
         rl_flops=20_000_000_000_000_000 if large_scale else 50_000_000_000_000,
@@ -142,6 +146,8 @@ def _miniature(*, smoke: bool) -> Ladder:
             names=("easy", "hard"),
         ),
         lichess=ChessPuzzle(source=ShippedPuzzles(), without=DEEP_MATES, header="pieces"),
+        depth=2,
+        trace_tokens=40,
         demonstrations=50 if smoke else 1000,
         sft_steps=2 if smoke else 60,
         rl_flops=1_000_000 if smoke else 50_000_000_000,
@@ -172,8 +178,9 @@ def arms(seed: int, scale: Scale) -> Mapping[str, Recipe]:
     made = ladder(scale)
     games, puzzles, lichess = suites(seed, scale)
     pretraining, sft_rate, rl_rate = made.rates
+    traces = Styles(styles=(CandidateStyle(candidates=2, depth=made.depth), IMPLICIT), weights=(0.5, 0.5))
     sft = SFT(
-        source=Demonstrations(suite=puzzles, count=made.demonstrations, styles=TRACES),
+        source=Demonstrations(suite=puzzles, count=made.demonstrations, styles=traces),
         budget=Budget(steps=made.sft_steps),
         optimizer=AdamW(rate=sft_rate, weight_decay=0.01, schedule=Cosine()),
         seed=seed,
@@ -185,7 +192,7 @@ def arms(seed: int, scale: Scale) -> Mapping[str, Recipe]:
             budget=Budget(flops=part * made.rl_flops),
             optimizer=AdamW(rate=rl_rate),
             seed=seed_from_key("part of RL", seed, place),  # each part sees new puzzles
-            max_new_tokens=TRACE_TOKENS,
+            max_new_tokens=made.trace_tokens,
             prompts=made.prompts,
         )
         for place, part in enumerate(RL_PARTS)
@@ -216,7 +223,7 @@ def evaluations(seed: int, scale: Scale) -> Mapping[str, Evaluation]:
     games, _, lichess = suites(seed, scale)
     puzzles = Evaluation(
         sets=(ProblemSet(suite=Suite(task=made.puzzles, splits=SPLITS, seed=seed), count=2 * made.evaluated),),
-        max_new_tokens=TRACE_TOKENS,
+        max_new_tokens=made.trace_tokens,
         seed=seed,
         samples=4,
         passes=(4,),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
@@ -12,6 +13,12 @@ from rich.text import Text
 from experiments.lengths import lengths_of
 from testbeds.core import Problem, Task, Trace, Verdict
 from testbeds.gallery import drawing
+
+if TYPE_CHECKING:  # the gallery shows problems without torch, too
+    from experiments.sampling import Answered
+    from training.probes import Probe
+
+LIKELIEST: Final = 5  # choices of a problem that are shown with their probabilities
 
 
 def problem_panel(heading: str, task: Task, problem: Problem, trace: Trace) -> RenderableType:
@@ -52,13 +59,28 @@ def levels_table(name: str, ladder: Mapping[str, Task]) -> RenderableType:
     return Group(Text(heading, style="bold"), table, "")
 
 
-def completion_panel(heading: str, problem: Problem, completions: Iterable[tuple[str, Verdict]]) -> RenderableType:
-    """One problem with what a policy said to it, and the verdict on each completion."""
+def completion_panel(heading: str, answered: Answered) -> RenderableType:
+    """One problem with what a policy said to it, the verdict on each completion, and what it would answer at once."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for text, verdict in completions:
+    for text, verdict in answered.completions:
         table.add_row(Text(text or "(nothing)"), verdict_text(verdict))
-    rows: list[tuple[str, RenderableType]] = [("problem", Text(problem.prompt, style="bold")), ("completions", table)]
+    rows: list[tuple[str, RenderableType]] = [("problem", Text(answered.problem.prompt, style="bold"))]
+    rows += [("drawn", Text(answered.drawn))] if answered.drawn else []
+    rows += [("completions", table)]
+    rows += [("at once", _choices(answered.probed))] if answered.probed else []
     return Panel(Group(_grid(rows)), title=Text(heading), title_align="left", border_style="dim")
+
+
+def _choices(probed: Probe) -> RenderableType:
+    """The likeliest choices with their exact probabilities, and what all of them come to."""
+    number, mass = len(probed.choices), probed.means["legal_mass"]
+    listed = f"the {LIKELIEST} likeliest of {number}" if number > LIKELIEST else f"all {number}"
+    heading = f"exact probability at temperature 1 of an answer without working: {listed}; all together {mass:.3g}"
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for text, probability, is_correct in probed.rows[:LIKELIEST]:
+        word, style = ("correct", "green") if is_correct else ("wrong", "red")
+        table.add_row(Text(text), Text(f"{probability:.3g}"), Text(word, style=style))
+    return Group(Text(heading), table)
 
 
 def verdict_text(verdict: Verdict) -> Text:

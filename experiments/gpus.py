@@ -1,4 +1,7 @@
-"""Which GPU a worker process computes on: arms and seeds are independent, so each worker has one of its own."""
+"""How many worker processes a machine is good for, and which GPU each computes on.
+
+Arms and seeds are independent, so each worker has a GPU of its own where there are any.
+"""
 
 from __future__ import annotations
 
@@ -23,3 +26,15 @@ def visible_gpus() -> tuple[str, ...]:
 def least_used(gpus: Sequence[str], taken: Sequence[str | None]) -> str | None:
     """The GPU with the fewest workers, the first among equals; None where there is none."""
     return min(gpus, key=taken.count, default=None)
+
+
+def usable_cores() -> int:
+    """Number of cores that this process may use, which in a container is fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def usual_workers(device: str) -> int:
+    """One worker for each GPU that may be used, else one for each core."""
+    return (len(visible_gpus()) if device != "cpu" else 0) or usable_cores()

@@ -67,7 +67,7 @@ def judge(
 
 def judge_check(check: Check, seeds: Sequence[int], read: Read) -> CheckFinding:
     """The outcome of one check: it fails with the first seed that fails, and is open while a seed is missing."""
-    values = {seed: value for seed in seeds if (value := read(check.measure, seed)) is not None}
+    values = {seed: value for seed in seeds if (value := _read(read, check.measure, seed)) is not None}
     failed = {seed: value for seed, value in values.items() if not check.holds(value)}
     missing = [seed for seed in seeds if seed not in values]
     band = describe_band(check.low, check.high, closed=True)
@@ -140,7 +140,20 @@ def _effects(claim: Claim, seeds: Sequence[int], read: Read) -> tuple[dict[int, 
 def _effect(claim: Claim, seed: int, read: Read) -> float | None:
     values = {measure: read(measure, seed) for measure in claim.effect.measures}
     known = {measure: value for measure, value in values.items() if value is not None}
-    return claim.effect.value(known.__getitem__) if len(known) == len(values) else None
+    if len(known) < len(values):
+        return None
+    for measure, value in known.items():
+        if not math.isfinite(value):  # as of a policy whose training diverged; the other claims can still be judged
+            raise Undefined(f"{measure} is {value}")
+    return claim.effect.value(known.__getitem__)
+
+
+def _read(read: Read, measure: Measure, seed: int) -> float | None:
+    """The value of a check's measure; None also where there is none for what was measured: the check is open then."""
+    try:
+        return read(measure, seed)
+    except Undefined:
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ from experiments.evidence import Overlap, PairDifference, arm_differences, leak,
 from experiments.experiment import Experiment, Scale
 from experiments.figures import main_figure, save_main_figure
 from experiments.files import write_whole
+from experiments.glossary import meanings
 from experiments.judgement import Judgement, describe_band, format_p, judge, n_seeds
 from experiments.results import Results, load
 from experiments.sentences import Age, Alarm, age, alarms, answer, claims_caption, commands, registration_note
@@ -125,6 +126,11 @@ class Page:
             for versions in self.results.artifacts.versions.values()
         )
         return tuple(lines.most_common())
+
+    @property
+    def meanings(self) -> tuple[tuple[str, str], ...]:
+        """(metric, what it means) of every metric in the tables."""
+        return meanings(dict.fromkeys(name for table in self.metrics for name in table.columns))
 
     @property
     def caption(self) -> str:
@@ -268,6 +274,7 @@ def _environment() -> Environment:
         "cell": _cell,
         "heat": _heat,
         "metric": _metric,
+        "quantity": _quantity,
         "seeds": n_seeds,
         "si": si,
         "svg": _inline,
@@ -291,6 +298,11 @@ def si(quantity: float, unit: str = "") -> str:
 def _fixed(number: float, digits: int = 3) -> str:
     """A number with fixed digits after the point, and never a negative zero."""
     return f"{round(number, digits) + 0.0:.{digits}f}"
+
+
+def _quantity(number: float) -> str:
+    """A number of any size with four significant digits: a loss, a count, or a probability of a billionth."""
+    return f"{number:.0f}" if abs(number) >= 1000 else f"{number:.4g}"
 
 
 def _above(corrected: float | None, digits: int = 3) -> str:

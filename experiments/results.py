@@ -16,7 +16,7 @@ from typing import Any, Final, TextIO
 
 import pandas as pd
 
-from experiments.claims import Measure
+from experiments.claims import Measure, Undefined
 from experiments.experiment import Experiment, Scale
 from experiments.shifts import Shift, in_band, shares, shifts
 from experiments.store import Store, StoreError, damaged
@@ -106,6 +106,7 @@ class Results:
         """A function from (measure, seed) to its value; None where the result is missing.
 
         It raises ValueError for a metric or band that the evaluation did not measure: a gap is not a misspelt name.
+        It raises Undefined for a shift of problems of which none can be sorted.
         """
         identify, artifacts = self._identifier(), self.artifacts
 
@@ -335,9 +336,14 @@ def _shift_share(measure: Shift, artifacts: Artifacts, before: str, after: str) 
     found = shifts(artifacts.directories[before], artifacts.directories[after])
     count, of_band = shares(found, measure.band)
     if count == 0:
+        listing = sum(in_band(each.features, each.component, measure.band) for each in found)
+        if listing:
+            raise Undefined(
+                f"{measure}: none of the {listing} problems can be sorted, since its choices are all right, all wrong,"
+                " or without any probability before or after"
+            )
         raise ValueError(
-            f"{measure}: no problem of band {measure.band!r} lists choices, right and wrong ones;"
-            f" {len(found)} problems of all bands do"
+            f"{measure}: no problem of band {measure.band!r} lists choices; {len(found)} problems of all bands do"
         )
     return of_band[measure.metric]
 

@@ -12,12 +12,14 @@ from experiments.store import RECORD, Store, StoreError, first_line, verified
 from models import Policy
 from testbeds.catalogue import catalogue, levels
 from testbeds.core import Problem, Task, Verdict
-from testbeds.identity import Canonical, canonical
+from testbeds.gallery import drawing
+from testbeds.identity import Canonical, canonical, qualified_name
 from testbeds.mixture import Mixture, component_of, testbed_name
-from testbeds.revival import parts_of_class, revive
+from testbeds.revival import CLASS, parts_of_class, revive
 from testbeds.streams import lanes
 from testbeds.suites import Splits, Suite
 from testbeds.verifiers import Exact
+from training.probes import Probe, probe
 from training.rollouts import roll_out
 
 WEIGHTS = "model.safetensors"
@@ -50,6 +52,10 @@ class Answered:
     """The problem's task: of a mixture, the one that it is of."""
     problem: Problem
     completions: tuple[tuple[str, Verdict], ...]
+    drawn: str | None = None
+    """The problem as a person would draw it, where its testbed draws."""
+    probed: Probe | None = None
+    """The exact probability of each answer that the problem allows, where its task lists them."""
 
 
 def policy_directory(artifact: str, store: Store) -> Path:
@@ -69,7 +75,7 @@ def questions_for(directory: Path) -> tuple[Suite, str]:
     recipe = _recipe(directory)
     if recipe is None:
         raise StoreError(f"{directory / RECIPE} is missing, so the artifact does not say what it learned; give --task")
-    suites = list(parts_of_class(recipe, Suite))
+    suites = list(_learned(recipe))
     if not suites:
         raise StoreError(f"{directory / RECIPE} names no suite of problems; give --task")
     suite = _suite(directory, suites[-1])
@@ -84,9 +90,11 @@ def foreign_task(directory: Path, task: Task) -> str | None:
     """
     try:
         recipe = _recipe(directory)
-        if recipe is None or canonical(task) in parts_of_class(recipe, type(task)):
+        learned = list(_learned(recipe))
+        tasks = [form[".task"] for form in learned if ".task" in form]
+        if recipe is None or canonical(task) in parts_of_class(tasks, type(task)):
             return None
-        suites = [_suite(directory, form) for form in parts_of_class(recipe, Suite)]
+        suites = [_suite(directory, form) for form in learned]
     except StoreError:  # a recipe of another version, or none at all: asking needs only the policy
         return None
     own = dict.fromkeys(task_title(part) for suite in suites for part in components(suite.task))
@@ -94,29 +102,34 @@ def foreign_task(directory: Path, task: Task) -> str | None:
 
 
 def ask(directory: Path, asked: Asked) -> Iterator[Answered]:
-    """Each problem with the policy's completions and the verdicts on them."""
+    """Each problem with the policy's completions, the verdicts on them, and what it would answer at once."""
     policy = _policy(directory)
     task = asked.suite.task
     problems = asked.suite.stream(asked.split, "sample", asked.seed).take(0, asked.count)
     greedy = asked.temperature == 0
     group = 1 if greedy else asked.samples
     longest = max(len(ids) for ids in policy.tokenizer.encode_many([problem.prompt for problem in problems]))
+    max_new_tokens = policy.decoder.architecture.context - longest
     rollouts = roll_out(
         policy,
         task,
         problems,
         lanes_PG=lanes("sample", asked.seed, rows=len(problems), columns=group),
         verifier=Exact(),
-        max_new_tokens=policy.decoder.architecture.context - longest,
+        max_new_tokens=max_new_tokens,
         temperature=1.0 if greedy else asked.temperature,
         greedy=greedy,
     )
+    probes = probe(policy, task, problems, max_new_tokens=max_new_tokens)
     for row, problem in enumerate(problems):
+        _, component, inner = component_of(task, problem)
         rows = range(row * group, (row + 1) * group)
         yield Answered(
-            title=task_title(component_of(task, problem)[1]),
+            title=task_title(component),
             problem=problem,
             completions=tuple((rollouts.texts[i], rollouts.verdicts[i]) for i in rows),
+            drawn=drawing(component, inner),
+            probed=probes[row],
         )
 
 
@@ -159,6 +172,19 @@ def _recipe(directory: Path) -> Canonical:
     except (ValueError, RecursionError) as error:
         raise _unreadable(file, error) from error
     return recipe
+
+
+def _learned(form: Canonical) -> Iterator[dict[str, Canonical]]:
+    """The suites that a recipe learned from, in order. One inside another is what that one keeps out of training."""
+    if isinstance(form, list):
+        for item in form:
+            yield from _learned(item)
+    elif isinstance(form, dict):
+        if form.get(CLASS) == qualified_name(Suite):
+            yield form
+            return
+        for value in form.values():
+            yield from _learned(value)
 
 
 def _suite(directory: Path, form: Canonical) -> Suite:

@@ -70,7 +70,8 @@ class Shift(Measure):
 class Shifted:
     """One problem's shift, with what says to which bands it belongs."""
 
-    category: Category
+    category: Category | None
+    """None where nothing is preferred (see ``shift``)."""
     features: Mapping[str, float]
     component: str
     """Name of the component of a mixture; empty where the task is no mixture."""
@@ -85,7 +86,7 @@ def shift(before: Asked, after: Asked) -> Category | None:
     if {text for text, _, _ in before} != {text for text, _, _ in after}:
         raise ValueError(f"a shift compares the same choices, got {_texts(before)} and {_texts(after)}")
     totals = [math.fsum(probability for _, probability, _ in asked) for asked in (before, after)]
-    if min(totals) <= 0 or len({right for _, _, right in before}) < 2:
+    if not all(total > 0 for total in totals) or len({right for _, _, right in before}) < 2:
         return None
     old, new = (_Preferred.of(asked, total) for asked, total in zip((before, after), totals, strict=True))
     if old.is_correct:
@@ -107,7 +108,7 @@ def in_band(features: Mapping[str, float], component: str, band: str) -> bool:
 
 @lru_cache(maxsize=128)  # for the claims and tables of one report; an artifact never changes
 def shifts(before: Path, after: Path) -> tuple[Shifted, ...]:
-    """The shift of every problem with choices, from the artifacts of one evaluation of two policies."""
+    """Every problem with choices, with its shift, from the artifacts of one evaluation of two policies."""
     found = []
     for old, new in zip(_rows(before), _rows(after), strict=True):
         if old["key"] != new["key"]:
@@ -115,14 +116,15 @@ def shifts(before: Path, after: Path) -> tuple[Shifted, ...]:
         if "choices" not in old or "choices" not in new:
             continue
         category = shift(old["choices"], new["choices"])
-        if category is not None:
-            found.append(Shifted(category=category, features=old["features"], component=old.get("component", "")))
+        found.append(Shifted(category=category, features=old["features"], component=old.get("component", "")))
     return tuple(found)
 
 
 def shares(found: Iterable[Shifted], band: str = "all") -> tuple[int, dict[str, float]]:
-    """Number of problems in a band, and the share of each category among them; no shares where there is no problem."""
-    counts = Counter(each.category for each in found if in_band(each.features, each.component, band))
+    """Number of problems of a band that have a category, and the share of each among them; no shares without any."""
+    counts = Counter(
+        each.category for each in found if each.category is not None and in_band(each.features, each.component, band)
+    )
     total = counts.total()
     return total, {category: counts[category] / total for category in CATEGORIES} if total else {}
 

@@ -30,6 +30,14 @@ class PolicyGroup:
     """One per seed."""
     shared_by_all: bool
     """Whether these are all arms of the experiment."""
+    part: tuple[int, int] = (1, 1)
+    """Which of its arm's stages of this name the stage is, and how many there are."""
+
+    @property
+    def after(self) -> str:
+        """The stage, for a row of a table: RL in three parts is not three rows of one name."""
+        number, of = self.part
+        return self.stage_name if of == 1 else f"{self.stage_name}, part {number} of {of}"
 
     @property
     def label(self) -> str:
@@ -160,9 +168,17 @@ def policy_groups(results: Results, order: Sequence[str]) -> tuple[PolicyGroup, 
                 stage_name=policies[0].stage_name,
                 policies=tuple(policies),
                 shared_by_all=len(arms) == len(order) > 1,
+                part=_part(by_place, places[0]),
             )
         )
     return tuple(groups)
+
+
+def _part(by_place: Mapping[tuple[str, int], Sequence[Policy]], place: tuple[str, int]) -> tuple[int, int]:
+    """Which of its arm's stages of the same name a stage is, and how many there are."""
+    name = by_place[place][0].stage_name
+    alike = sorted(stage for (arm, stage), found in by_place.items() if (arm, found[0].stage_name) == (place[0], name))
+    return alike.index(place[1]) + 1, len(alike)
 
 
 def band_table(experiment: Experiment, results: Results, evaluation: str) -> ScoreTable | None:
@@ -182,9 +198,11 @@ def metric_table(experiment: Experiment, results: Results, evaluation: str) -> S
     found = _found(results, evaluation)
     if not found:
         return None
-    metrics = [name for name in found[0]["metrics"] if not name.endswith((CORRECTED, f"_{FLOOR}"))]
+    # Of all policies: an older artifact may lack what a newer one has.
+    names = dict.fromkeys(name for entries in found for name in entries["metrics"])
+    metrics = tuple(name for name in names if not name.endswith((CORRECTED, f"_{FLOOR}")))
     rows = _score_rows(experiment, results, evaluation, [("all", metric) for metric in metrics])
-    return ScoreTable(evaluation=evaluation, metric=None, columns=tuple(metrics), rows=rows)
+    return ScoreTable(evaluation=evaluation, metric=None, columns=metrics, rows=rows)
 
 
 def rollout_table(experiment: Experiment, results: Results, store: Store) -> RolloutTable | None:
@@ -255,7 +273,9 @@ def ledger_rows(experiment: Experiment, results: Results) -> tuple[LedgerRow, ..
     """
     rows = [row for arm in experiment.order if (row := _arm_row(arm, results)) is not None]
     ledgers = results.artifacts.ledgers
-    everything = dict.fromkeys(i for policy in results.policies for i in _ids(policy) if i in ledgers)
+    everything = dict.fromkeys(
+        i for each in results.policies for i in (each.stage_id, *_evaluation_ids(each)) if i in ledgers
+    )
     if everything:
         total = _total([ledgers[identity] for identity in everything])
         seeds = len({policy.seed for policy in results.policies if policy.finished})
@@ -376,10 +396,6 @@ def _end_of(results: Results, arm: str) -> PolicyGroup:
         policies=policies,
         shared_by_all=False,
     )
-
-
-def _ids(policy: Policy) -> list[str]:
-    return [policy.stage_id, *_evaluation_ids(policy)]
 
 
 def _evaluation_ids(policy: Policy) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Final
 
 from testbeds import reasoning_gym
 from testbeds.catalogue import catalogue, levels
+from testbeds.chess.lines_style import CandidateStyle
 from testbeds.core import EXPLICIT, IMPLICIT, Problem, Task, Trace, TraceStyle
 from testbeds.demonstrations import demonstration, each_demonstrated
 from testbeds.lexicon import read
@@ -33,6 +34,7 @@ STYLES: Final = (
     TraceStyle(order="shuffled"),
     TraceStyle(search="depth_first", backtracks=1),
     TraceStyle(search="breadth_first"),
+    CandidateStyle(candidates=2, depth=3),
 )
 HEAD: Final = """# Gallery of testbeds
 

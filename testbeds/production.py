@@ -285,10 +285,10 @@ def _pool(workers: int) -> AbstractContextManager[ProcessPoolExecutor | None]:
         raise ValueError(f"workers must be at least 1, got {workers}")
     if workers == 1:
         return nullcontext()
-    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_serve_only_the_parent)
+    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=serve_only_the_parent)
 
 
-def _serve_only_the_parent() -> None:
+def serve_only_the_parent() -> None:
     """Lets the parent alone answer Ctrl-C, and ends this worker when the parent is killed: it would wait for ever."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_the_parent, daemon=True).start()

@@ -83,13 +83,14 @@ class Probe:
         * ``legal_mass``: probability of all choices together.
         * ``KIND_mass`` for each kind that one of the choices has; that of the correct ones is called
           ``correct_choice_mass``, since ``correct_mass`` counts every way to write a correct answer. It is the smaller.
-        * ``correct_rank``: 1 + the number of choices that are likelier than the likeliest correct one.
+        * ``correct_rank``: 1 + the number of choices that are likelier than the likeliest correct one; not there where
+          no choice fits into the token budget.
         """
         masses = {"legal_mass": self._mass(range(len(self.choices)))}
         for kind in dict.fromkeys(kind for choice in self.choices for kind in choice.kinds):
             having = [i for i, choice in enumerate(self.choices) if kind in choice.kinds]
             masses["correct_choice_mass" if kind == CORRECT else f"{kind}_mass"] = self._mass(having)
-        if self._correct:
+        if self._correct and max(self.logp) > -math.inf:
             best = max(self.logp[i] for i in self._correct)
             masses["correct_rank"] = 1.0 + sum(logp > best for logp in self.logp)
         return masses

@@ -60,6 +60,10 @@ class Source(Protocol):
         """The ``count`` texts of batch ``step``: a pure function of its arguments."""
         ...
 
+    def sample(self, seed: int, count: int) -> Sequence[Text]:
+        """Up to ``count`` texts that stand for all: what a cost and a longest text are estimated from."""
+        ...
+
     def describe(self) -> str:
         """A few words for a plan."""
         ...
@@ -82,6 +86,9 @@ class FreshText:
             self._text(problem, style, rng, seed, step * count + place)
             for place, (problem, style) in enumerate(zip(problems, styles, strict=True))
         ]
+
+    def sample(self, seed: int, count: int) -> Sequence[Text]:
+        return self.texts(seed, 0, count)
 
     def describe(self) -> str:
         return "fresh problems"
@@ -123,6 +130,10 @@ class Demonstrations:
         texts = self.all_texts()
         return [texts[i] for i in self._order(seed, step * count, count)]
 
+    def sample(self, seed: int, count: int) -> Sequence[Text]:
+        """The first demonstrations alone: a plan does not write ninety thousand to learn how long they are."""
+        return _first_demonstrations(self, min(count, self.count))
+
     def describe(self) -> str:
         return f"{self.count} demonstrations"
 
@@ -140,15 +151,19 @@ class Demonstrations:
 
 @lru_cache(maxsize=8)
 def _demonstrations(source: Demonstrations) -> tuple[Text, ...]:
+    return _first_demonstrations(source, source.count)
+
+
+def _first_demonstrations(source: Demonstrations, count: int) -> tuple[Text, ...]:
     source.suite.require(source.split, source.count)
 
     def style_of(problem: Problem) -> TraceStyle:
         return source.styles.draw(stream("demonstration style", problem.key), 1)[0]
 
     problems = source.suite.each_distinct(source.split)
-    found = islice(each_demonstrated(source.suite.task, problems, style_of), source.count)
+    found = islice(each_demonstrated(source.suite.task, problems, style_of), count)
     texts = tuple(_text_of(one, one.rejected) for one in found)
-    if len(texts) < source.count:
+    if len(texts) < count:
         raise ValueError(
             f"{source.count} demonstrations asked of split {source.split!r}, whose problems have {len(texts)} in these"
             f" styles; ask for fewer, enlarge the split or the task, or take styles that more problems have"

@@ -169,5 +169,5 @@ def check_batch(stage: str, batch: int, microbatch: int | None) -> None:
 def _lengths(source: Source, seed: int) -> tuple[int, ...]:
     """Tokens of the first sequences of a source, end token included."""
     tokenizer = Tokenizer.of(source.suite.task.symbols)
-    texts = source.texts(seed, 0, SAMPLE_FOR_ESTIMATE)
+    texts = source.sample(seed, SAMPLE_FOR_ESTIMATE)
     return tuple(len(tokenizer.encode(f"{text.problem.prompt} {text.completion}")) + 1 for text in texts)

@@ -18,8 +18,9 @@ from testbeds.core import Choice, Problem
 
 MOST_ARROWS: Final = 5
 LEAST_SHARE: Final = 0.02  # an arrow for less would be a smudge
-FAINTEST: Final = 0.25  # opacity of an arrow with almost no share: still seen
-RIGHT, WRONG = "#15781b", "#a3320b"
+FAINTEST: Final = 0.35  # opacity of an arrow with almost no share: still seen
+RIGHT, WRONG = "#0072b2", "#d55e00"  # blue and vermilion of Okabe and Ito: told apart without red and green
+SQUARES: Final = {"square light": "#f2f2f0", "square dark": "#c6ccd4"}  # grey, so that faint arrows keep their colour
 
 Arrow = tuple[str, str, float, bool]
 """(square from, square to, share of the probability in [0, 1], whether the move is correct)."""
@@ -58,7 +59,7 @@ def chess_picture(task: OnBoard, problem: Problem, probabilities: Sequence[tuple
 
 
 def board_svg(board: chess.Board, arrows: Sequence[Arrow], last_move: chess.Move | None = None) -> str:
-    """The board as one ``<svg>`` element, seen from the side to move; arrows are green where right and red where wrong.
+    """The board as one ``<svg>`` element, seen from the side to move; arrows: blue where right, orange where wrong.
 
     The likelier a move, the less transparent its arrow. Arrows between the same squares, as of promotions to different
     pieces, are one arrow with the sum of their shares, right if one of them is.
@@ -72,6 +73,7 @@ def board_svg(board: chess.Board, arrows: Sequence[Arrow], last_move: chess.Move
         orientation=board.turn,
         lastmove=last_move,
         check=board.king(board.turn) if board.is_check() else None,
+        colors=SQUARES,
         # The likeliest last: it lies on top.
         arrows=[_arrow(arrow) for arrow in reversed(joined)],
     )

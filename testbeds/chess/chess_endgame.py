@@ -185,12 +185,11 @@ class ChessEndgame:
             return right(f"{answer} is a move that is asked for")
         if not notation.has_form(answer, self.notation):
             return malformed(f"{_short(answer)} is not one move in {self.notation.replace('_', ' ')}")
-        board, judged = self._judged(problem)
+        board = self.board(problem)
         move = notation.read_move(board, answer, self.notation)
         if move is None:
             return wrong(f"{answer} is no legal move", 0.0)
-        best = next(each for each in judged if each.optimal)
-        return _fault(answer, best.value, next(each.value for each in judged if each.move == move))
+        return _fault(answer, *table(self.pieces).compared(board, move))
 
     def solutions(self, problem: Problem) -> Iterable[str] | None:
         """None: working may precede an answer; see ``answers``."""
@@ -266,19 +265,19 @@ class ChessEndgame:
 
     def _problem(self, solved: Table, number: int, turn: int, image: int) -> Problem:
         board = solved.board(number, turn, image >> 1, bool(image & 1))
-        judged = solved.moves(board)
-        value = solved.value(board)
-        accepted = [text for move in self._right_moves(judged) for text in notation.ways(board, move, self.notation)]
+        facts = solved.facts(board, keeping=self.goal == "win")
+        accepted = [text for move in facts.right for text in notation.ways(board, move, self.notation)]
+        fen = f"{positions.placement(board)} {'w' if board.turn == chess.WHITE else 'b'} - - 0 1"
         return Problem(
             prompt=f"{positions.header_text(board, self.header)} {positions.START}",
             key=positions.key_of(board),
-            certificate=ChessEndgameCertificate(fen=board.fen(), accepted=tuple(accepted)),
+            certificate=ChessEndgameCertificate(fen=fen, accepted=tuple(accepted)),
             features={
-                "legal_moves": len(judged),
-                "winning_moves": sum(each.value.outcome > 0 for each in judged),
-                "optimal_moves": sum(each.optimal for each in judged),
+                "legal_moves": facts.legal,
+                "winning_moves": facts.winning,
+                "optimal_moves": facts.optimal,
                 "pieces": len(self.pieces),
-                "mate_distance": _moves(value.plies_to_mate),
+                "mate_distance": _moves(facts.value.plies_to_mate),
             },
         )
 

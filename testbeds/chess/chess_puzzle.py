@@ -97,9 +97,9 @@ class ChessPuzzle:
     The key is the position up to exchanging the colours and mirror images: what ``positions.key_of`` gives, in all
     chess testbeds. So a position is on the same side of a split whatever is asked about it.
 
-    Floor: the number of right first moves over the number of legal ones, blind to everything but the rules. For a line,
-    the product of such shares along one right line; replies count where they must be guessed, and not where any will
-    do.
+    Floor: the number of right first moves over the number of legal ones, blind to everything but the rules. For a line
+    that is listed, the chance that moves drawn from the legal ones are it, or mate before; for a mate, the product of
+    the shares of right moves of the solver along one line with the best defence, since any reply will do.
     """
 
     revision: ClassVar[int] = 1
@@ -200,7 +200,7 @@ class ChessPuzzle:
         if not read.well_formed:
             return malformed(read.trouble)
         mate = certificate.asked.mate
-        fault = f"does not force mate in {mate}" if mate else "is not the move that wins"
+        fault = f"does not force mate in {mate}" if mate else "is not the move that the puzzle lists, nor mate at once"
         return wrong(read.trouble or f"{answer} {fault}", 0.0)
 
     def solutions(self, problem: Problem) -> Iterable[str] | None:
@@ -246,7 +246,10 @@ class ChessPuzzle:
         )
 
     def shown(self, problem: Problem) -> tuple[int, ...]:
-        """The hashes of the positions that training on the problem shows: the one asked, and those of a line."""
+        """The hashes of the position asked and, where a line is asked, of those of the listed line.
+
+        A mate that is made up lists none: the lines that its demonstrations draw are not among them.
+        """
         hashes = _certificate(problem).position_hashes()
         return hashes if self.answer == "line" else hashes[:1]
 
@@ -346,10 +349,9 @@ def _is_endless(task: ChessPuzzle) -> bool:
 
 def _fits(task: ChessPuzzle, puzzle: Puzzle) -> bool:
     """Whether a puzzle passes the filters."""
-    low, high = task.rating or (0, HIGHEST_RATING)
-    if not low <= puzzle.rating <= high or not set(task.themes) <= set(puzzle.themes):
+    if task.rating is not None and not task.rating[0] <= puzzle.rating <= task.rating[1]:
         return False
-    if set(task.without) & set(puzzle.themes):
+    if not set(task.themes) <= set(puzzle.themes) or set(task.without) & set(puzzle.themes):
         return False
     return task.mate is None or task.mate[0] <= mate_length(puzzle) <= task.mate[1]
 

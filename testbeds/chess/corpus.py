@@ -72,13 +72,14 @@ GAMES: Final = Layout(
     same=("moves", "start"),
     row_hash="hash",
 )
+_LAYOUTS: Final = {layout.kind: layout for layout in (GAMES, PUZZLES)}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 
 
 def root() -> Path:
     """The directory of all corpora."""
-    return Path(os.environ.get(ROOT_VARIABLE) or "corpora")
+    return _path(os.environ.get(ROOT_VARIABLE) or "corpora")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +105,7 @@ class _Corpus:
         Raises:
             ValueError: where there is no such corpus, or another one of this name, or a file is damaged.
         """
-        return _opened(root().absolute(), self.name, self.digest, self.layout)
+        return _opened(root().absolute(), self.name, self.digest, self.layout.kind)
 
     def __len__(self) -> int:
         return len(self.open())
@@ -123,11 +124,13 @@ class _Corpus:
                 " build it again with --force"
             )
 
-    def _place(self, place: int) -> int:
-        size = len(self)
+    def _row(self, place: int) -> tuple[Table, int]:
+        """The table, and the row that a place means, which may count from the end."""
+        table = self.open()
+        size = len(table)
         if not -size <= place < size:
             raise IndexError(f"the corpus {self.name!r} has {size} {self.layout.kind}, there is no number {place}")
-        return place % size
+        return table, place % size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,8 +141,7 @@ class GameCorpus(_Corpus):
 
     def __getitem__(self, place: int) -> Game:
         """The game of a place, in the order of the files it was made from."""
-        place = self._place(place)
-        table = self.open()
+        table, place = self._row(place)
         return Game(
             start=table.row("start", place).tobytes().decode("ascii") or None,
             moves=tuple(table.row("moves", place).tolist()),
@@ -158,7 +160,7 @@ class PuzzleCorpus(_Corpus):
 
     def __getitem__(self, place: int) -> Puzzle:
         """The puzzle of a place, in the order of the file it was made from."""
-        return puzzle_of(self.open(), self._place(place))
+        return puzzle_of(*self._row(place))
 
     def __iter__(self) -> Iterator[Puzzle]:
         return map(self.__getitem__, range(len(self)))
@@ -261,14 +263,21 @@ def build_puzzles(
     return PuzzleCorpus(name=name, digest=manifest["digest"])
 
 
+@lru_cache(maxsize=16)
+def _path(text: str) -> Path:
+    """The path of a text: one object, whose hash is found once, since every game that is read asks for it."""
+    return Path(text)
+
+
 @lru_cache(maxsize=64)
-def _opened(directory: Path, name: str, digest: str, layout: Layout) -> Table:
-    manifest = _manifest(directory, layout.kind, name)
+def _opened(directory: Path, name: str, digest: str, kind: str) -> Table:
+    layout = _LAYOUTS[kind]
+    manifest = _manifest(directory, kind, name)
     if manifest["digest"] != digest:
         raise ValueError(
             f"the corpus {name!r} in {directory} has the digest {manifest['digest']}, the one that is declared has"
             f" {digest}: it was made of other files or with other filters; make it again as it was, or declare"
-            f" corpus_named({layout.kind!r}, {name!r})"
+            f" corpus_named({kind!r}, {name!r})"
         )
     return open_table(directory / name, layout, manifest)
 

@@ -38,6 +38,18 @@ DIGEST_BYTES: Final = 16  # 128 bits: no two corpora ever share it
 ROWS_OF_PASS: Final = 1 << 23
 ROWS_AT_ONCE: Final = 1 << 19
 _OFFSETS = np.dtype("<i8")
+_ENTRIES = {
+    "kind": str,
+    "rows": int,
+    "duplicates": int,
+    "filters": dict,
+    "skipped": dict,
+    "sources": list,
+    "meaning": dict,
+    "files": dict,
+    "digest": str,
+}
+"""What a manifest must have, besides its form."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,28 +126,43 @@ def building(destination: Path, *, force: bool) -> Iterator[Path]:
     """A hidden directory beside ``destination`` that takes its place at the end, and is gone after any failure.
 
     Raises:
-        ValueError: where something has that name and ``force`` is not said, or another process builds it.
+        ValueError: where something has that name and ``force`` is not said, or it is no table, or another process
+            builds it.
     """
-    if destination.exists() and not force:
-        raise ValueError(f"{destination} exists; give --force to replace it, or another --name")
+    _check_free(destination, force=force)
     destination.parent.mkdir(parents=True, exist_ok=True)
-    partial = destination.with_name(f".{destination.name}.partial")
+    partial, old = (destination.with_name(f".{destination.name}.{mark}") for mark in ("partial", "old"))
     try:
         with FileLock(destination.with_name(f".{destination.name}.lock"), timeout=0):
+            if old.is_dir() and not destination.exists():
+                old.rename(destination)  # a process was killed between the two steps of _put
+            _check_free(destination, force=force)  # another process may just have finished it
             shutil.rmtree(partial, ignore_errors=True)  # left behind by a process that was killed
             partial.mkdir()
             try:
                 yield partial
-                _put(partial, destination)
+                _put(partial, destination, old)
             finally:
                 shutil.rmtree(partial, ignore_errors=True)
     except Timeout as error:
         raise ValueError(f"another process is building {destination}; wait for it, or give another --name") from error
 
 
-def _put(partial: Path, destination: Path) -> None:
+def _check_free(destination: Path, *, force: bool) -> None:
+    """A ValueError where something stays that has the name; ``force`` gives up tables, and nothing else."""
+    if not destination.exists():
+        return
+    if not force:
+        raise ValueError(f"{destination} exists; give --force to replace it, or another --name")
+    if not (destination / MANIFEST).is_file():
+        raise ValueError(
+            f"{destination} is no corpus, since it has no {MANIFEST}, so --force leaves it alone; move it away, or give"
+            f" another --name"
+        )
+
+
+def _put(partial: Path, destination: Path, old: Path) -> None:
     """The directory in its place: what was there before is moved out of the way first, then deleted."""
-    old = destination.with_name(f".{destination.name}.old")
     shutil.rmtree(old, ignore_errors=True)
     if destination.exists():
         destination.rename(old)
@@ -325,15 +352,21 @@ def read_manifest(directory: Path, kind: str | None = None) -> Entries:
     """
     try:
         manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
-        found = (manifest["kind"], manifest["format"], manifest["digest"], manifest["rows"], manifest["files"])
-    except FileNotFoundError:
+        found, form = manifest["kind"], manifest["format"]
+    except (FileNotFoundError, IsADirectoryError):
         raise ValueError(f"{directory} is no corpus: it has no {MANIFEST}") from None
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{directory / MANIFEST} is damaged ({error!r}); build the corpus again") from error
-    if kind is not None and found[0] != kind:
-        raise ValueError(f"{directory} is a corpus of {found[0]}, not of {kind}")
-    if found[1] != FORMAT:
-        raise ValueError(f"{directory} has the form {found[1]}, this version reads {FORMAT}; build the corpus again")
+    if kind is not None and found != kind:
+        raise ValueError(f"{directory} is a corpus of {found}, not of {kind}")
+    if form != FORMAT:
+        raise ValueError(f"{directory} has the form {form}, this version reads {FORMAT}; build the corpus again")
+    for name, needed in _ENTRIES.items():
+        if type(manifest.get(name)) is not needed:
+            raise ValueError(
+                f"{directory / MANIFEST} is damaged (its entry {name!r} is {manifest.get(name)!r}); build the corpus"
+                f" again with --force"
+            )
     return dict(manifest)
 
 
@@ -341,7 +374,7 @@ def open_table(directory: Path, layout: Layout, manifest: Entries) -> Table:
     """Maps a table's files.
 
     Raises:
-        ValueError: where a file is missing or has another size than its manifest says.
+        ValueError: where a file is missing or has another size than its manifest says, or other rows.
     """
     arrays: dict[str, Array] = {}
     for name, dtype in layout.files():
@@ -350,13 +383,33 @@ def open_table(directory: Path, layout: Layout, manifest: Entries) -> Table:
         if size is None or size != wanted:
             there = "is missing" if size is None else f"has {size} bytes, not {wanted}"
             raise ValueError(f"{path} {there}: the corpus is damaged; build it again with --force")
-        arrays[name] = np.memmap(path, dtype, "r") if size else np.empty(0, dtype)
+        if size % dtype.itemsize:
+            raise ValueError(
+                f"{path} ends in the middle of a number: the corpus is damaged; build it again with --force"
+            )
+        # A plain view of the mapping: numpy's own class of maps takes many times as long to give a row.
+        arrays[name] = np.asarray(np.memmap(path, dtype, "r")) if size else np.empty(0, dtype)
+    for column in layout.columns:
+        if _rows_of(column, arrays) != manifest["rows"]:
+            raise ValueError(
+                f"{directory / MANIFEST} says {manifest['rows']} rows, which {column.name}.bin has not: the corpus is"
+                f" damaged; build it again with --force"
+            )
     return Table(
         directory=directory,
         manifest=manifest,
         columns={column.name: arrays[f"{column.name}.bin"].reshape(column.shape) for column in layout.columns},
         offsets={column.name: arrays[f"{column.name}.offsets.bin"] for column in layout.columns if column.width == 0},
     )
+
+
+def _rows_of(column: Column, arrays: Mapping[str, Array]) -> int:
+    """How many rows the files of a column hold; -1 where they end in the middle of one."""
+    numbers = len(arrays[f"{column.name}.bin"])
+    if column.width:
+        return -1 if numbers % column.width else numbers // column.width
+    offsets = arrays[f"{column.name}.offsets.bin"]
+    return len(offsets) - 1 if len(offsets) and offsets[0] == 0 and offsets[-1] == numbers else -1
 
 
 def row_hashes(parts: Iterator[tuple[bytes, ...]], count: int) -> NDArray[np.int64]:

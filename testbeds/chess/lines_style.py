@@ -6,6 +6,7 @@ It stands apart from the rules and python-chess, so that a command line can name
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import ClassVar, Final, Literal, get_args
 
 from testbeds.core import Search, TraceStyle
@@ -17,6 +18,7 @@ HEURISTIC: Final = "candidates"
 USUAL_CANDIDATES: Final = 3
 USUAL_DEPTH: Final = 2  # a move and the reply to it
 MOST_MOVES: Final = 218  # no position has more legal moves
+MOST_DEPTH: Final = 200  # moves of a line: without mate it would go on for ever
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,7 @@ class CandidateStyle(TraceStyle):
     def __post_init__(self) -> None:
         TraceStyle.__post_init__(self)
         _check_count("candidates", self.candidates, MOST_MOVES)
-        _check_count("depth", self.depth, None)
+        _check_count("depth", self.depth, MOST_DEPTH)
         if self.ordering not in ORDERINGS:
             raise ValueError(f"CandidateStyle.ordering must be one of {', '.join(ORDERINGS)}, got {self.ordering!r}")
         if type(self.wrong_first) not in (int, float) or not 0 <= self.wrong_first <= 1:
@@ -66,13 +68,17 @@ class CandidateStyle(TraceStyle):
     def name(self) -> str:
         """The style in a few words, which the command line reads, such as ``candidates=3 depth=2``."""
         parts = [f"candidates={self.candidates}", f"depth={self.depth}"]
-        parts += [f"wrong_first={float(self.wrong_first)}"] if self.wrong_first != 1 else []
+        parts += [f"wrong_first={_decimal(self.wrong_first)}"] if self.wrong_first != 1 else []
         parts += [f"ordering={self.ordering}"] if self.ordering != "random" else []
         parts += [repr(self.noise)] if self.noise is not None else []
         return " ".join(parts)
 
 
-def _check_count(name: str, value: int, most: int | None) -> None:
-    if type(value) is not int or value < 1 or (most is not None and value > most):
-        span = "of at least 1" if most is None else f"between 1 and {most}"
-        raise ValueError(f"CandidateStyle.{name} must be a whole number {span}, got {value!r}")
+def _decimal(share: float) -> str:
+    """The share without an exponent, which the command line would not read."""
+    return format(Decimal(repr(float(share))), "f")
+
+
+def _check_count(name: str, value: int, most: int) -> None:
+    if type(value) is not int or not 1 <= value <= most:
+        raise ValueError(f"CandidateStyle.{name} must be a whole number between 1 and {most}, got {value!r}")

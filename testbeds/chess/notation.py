@@ -15,7 +15,8 @@ and in ``san`` a ``;`` stands between moves, since ``Nf3e5`` could be one move o
 
 What is read: the piece, both squares, capture and promotion must be right. The marks ``+`` and ``#`` may be left out
 (PGN's import format allows it) and a mate may be marked ``+``, but a mark that is not true is wrong. In ``san`` a move
-may say more of its origin than it must, such as ``Ngf3`` where ``Nf3`` would do.
+may say more of its origin than it must, such as ``Ngf3`` where ``Nf3`` would do, or ``e2e4``. Castling is the king's
+move of two squares in UCI, never the king that takes its rook.
 """
 
 from __future__ import annotations
@@ -135,7 +136,16 @@ def read_move(board: chess.Board, text: str, notation: Notation) -> chess.Move |
     """The legal move that a tight text says; None where it says none."""
     found = _PATTERNS[notation].fullmatch(text)
     move = _meant(board, text, found, notation) if found else None
-    return move if move is not None and text in ways(board, move, notation) else None
+    return move if move is not None and _says(board, text, move, notation) else None
+
+
+def _says(board: chess.Board, text: str, move: chess.Move, notation: Notation) -> bool:
+    """Whether a text is one of ``ways`` to say a legal move; what costs most, the check, is looked for last."""
+    if notation in ("uci_squares", "uci_moves"):
+        return not board.is_castling(move) or abs(move.to_square - move.from_square) == 2  # not king takes rook
+    mark = text[-1] if text[-1] in "+#" else ""
+    bases = [_long(board, move)] if notation == "long_algebraic" else _san_bases(board, move)
+    return text.removesuffix(mark) in bases and (not mark or _mark(board, move) in ("#", mark))
 
 
 def has_form(text: str, notation: Notation) -> bool:
@@ -197,20 +207,24 @@ def _long(board: chess.Board, move: chess.Move) -> str:
 
 
 def _mark(board: chess.Board, move: chess.Move) -> str:
-    if not board.gives_check(move):
-        return ""
     board.push(move)
-    mate = not any(board.generate_legal_moves())
+    mark = ("+" if any(board.generate_legal_moves()) else "#") if board.is_check() else ""
     board.pop()
-    return "#" if mate else "+"
+    return mark
 
 
 def _san_bases(board: chess.Board, move: chess.Move) -> list[str]:
     """Standard algebraic notation without marks, with every origin that leaves one legal move."""
     usual = board.san(move).rstrip("+#")
     piece = board.piece_type_at(move.from_square)
-    if board.is_castling(move) or piece in (chess.PAWN, chess.KING, None):
-        return [usual, *(_king_bases(board, move) if piece == chess.KING and not board.is_castling(move) else [])]
+    if board.is_castling(move):
+        return [usual]
+    if piece == chess.KING:
+        return [usual, *_king_bases(board, move)]
+    if piece == chess.PAWN:
+        start = chess.SQUARE_NAMES[move.from_square]
+        return [usual, start + usual.removeprefix(start[0] if board.is_capture(move) else "")]
+    assert piece is not None, f"{move} starts from an empty square of {board.fen()}"  # noqa: S101  # a legal move
     letter = chess.piece_symbol(piece).upper()
     rivals = [
         other.from_square

@@ -31,7 +31,7 @@ from testbeds.chess import pgn_kernels, rules
 from testbeds.chess.games import Game
 from testbeds.chess.pgn_files import DAMAGED, TRUNCATED, TextFile
 from testbeds.chess.pgn_filter import EVERY_GAME, RESULTS, SPEEDS, GameFilter, Speed, elos
-from testbeds.production import _serve_only_the_parent
+from testbeds.production import serve_only_the_parent
 
 __all__ = ["REASONS", "SPEEDS", "GameBatch", "GameFilter", "Speed", "read_batches", "read_games"]
 
@@ -142,7 +142,7 @@ def read_batches(
         for block in _blocks(text):
             yield _read(block, filters)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_serve_only_the_parent) as pool:
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=serve_only_the_parent) as pool:
         yield from _from_pool(_blocks(text), filters, pool, workers)
 
 
@@ -263,7 +263,7 @@ def _cut(text: bytes, *, at_end: bool) -> tuple[list[_Block], bytes]:
         count, consumed = pgn_kernels.cut(np.frombuffer(text, np.uint8), at_end, spans)
         if count:
             blocks.append(_Block(text=text[:consumed], spans=spans[:count].copy(), skipped=Counter()))
-        text = text[consumed:]
+        text = text[consumed:].lstrip(b"\n")  # a line begins there; of blank ones there may be millions
         if count < len(spans):
             break
     return blocks, text

@@ -26,6 +26,7 @@ _FOREIGN = {
     b"\xfe\xff": "UTF-16 text; convert it to UTF-8 first",
     b"%PDF": "a PDF document",
 }
+_LONGEST_MAGIC = max(map(len, (_MAGIC, *_FOREIGN)))
 
 
 class TextFile:
@@ -57,16 +58,14 @@ class TextFile:
             yield from _plain_lines(self._decoded(self._source))
 
     def _decoded(self, stream: BinaryIO) -> Iterator[bytes]:
-        start = self._read(stream, _READ)
-        if not isinstance(start, bytes):
-            raise ValueError(f"{self.name} gives text, not bytes; open it in binary mode")  # noqa: TRY004
+        start = self._start(stream)
         for magic, kind in _FOREIGN.items():
             if start.startswith(magic):
                 raise ValueError(f"{self.name} is {kind}; .pgn, .csv, and these compressed by zstd can be read")
         if _is_zstd(start):
             yield from self._decompressed(stream, start)
             return
-        if self.name.endswith((".zst", ".zstd")):
+        if start and self.name.endswith((".zst", ".zstd")):
             raise ValueError(f"{self.name} is not zstd data: it begins with {start[:8]!r}")
         while start:
             yield start
@@ -91,6 +90,8 @@ class TextFile:
                 chunk = frame.unused_data
                 frame = decompressor.decompressobj()
             chunk = chunk if not inside and chunk else self._read(stream, _READ)
+        if inside and not anything:
+            raise ValueError(f"{self.name} ends before any of its text can be decompressed; it is not whole")
         if inside:
             self.trouble = TRUNCATED
 
@@ -103,6 +104,18 @@ class TextFile:
         if not anything:
             raise ValueError(f"{self.name} cannot be decompressed: {error}; it is damaged") from error
         return DAMAGED
+
+    def _start(self, stream: BinaryIO) -> bytes:
+        """Enough of the file to know its kind, or all of it."""
+        start = self._read(stream, _READ)
+        if not isinstance(start, bytes):
+            raise ValueError(f"{self.name} gives text, not bytes; open it in binary mode")  # noqa: TRY004
+        while start and len(start) < _LONGEST_MAGIC:  # pipes may give less than was asked for
+            more = self._read(stream, _READ)
+            if not more:
+                break
+            start += more
+        return start
 
     def _read(self, stream: BinaryIO, size: int) -> bytes:
         chunk = stream.read(size)

@@ -54,8 +54,8 @@ class GameFilter:
             ("seconds", self.min_seconds, self.max_seconds),
         ):
             for bound in (low, high):
-                if bound is not None and bound < 0:
-                    raise ValueError(f"GameFilter: bounds of {name} must not be negative, got {bound}")
+                if bound is not None and not bound >= 0:  # NaN is refused, too
+                    raise ValueError(f"GameFilter: bounds of {name} must be numbers of at least 0, got {bound}")
             if low is not None and high is not None and low > high:
                 raise ValueError(f"GameFilter.min_{name} ({low}) must not be above max_{name} ({high})")
 

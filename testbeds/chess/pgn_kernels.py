@@ -230,18 +230,21 @@ def _is_tag(text: Bytes, line: int) -> bool:
 @njit(cache=True)
 def _comment_end(text: Bytes, position: int, begin: int, at_end: bool) -> tuple[int, int]:  # noqa: FBT001
     """What follows the comment, or the game that begins in it."""
+    line = position  # no game begins before it: so that thousands of blank lines are looked through once
     while position < len(text):
         byte = text[position]
         if byte == _CLOSE:
             return position + 1, WHOLE
         position += 1
-        if byte == _NEWLINE and _blank(text, position):
-            line = _first_line(text, position)
-            if line == _MORE or _next_line(text, line) == _MORE:
-                if not at_end:
-                    return _MORE, WHOLE
-            elif _is_tag(text, line) and _begins_game(text, line, begin):
-                return position, OPEN_COMMENT
+        if byte != _NEWLINE or position <= line or not _blank(text, position):
+            continue
+        line = _first_line(text, position)
+        if line == _MORE or _next_line(text, line) == _MORE:
+            if not at_end:
+                return _MORE, WHOLE
+            line = len(text)
+        elif _is_tag(text, line) and _begins_game(text, line, begin):
+            return position, OPEN_COMMENT
     return (len(text), OPEN_COMMENT) if at_end else (_MORE, WHOLE)
 
 
@@ -307,17 +310,26 @@ def _move(text: Bytes, start: int, stop: int, out: Bytes, written: int) -> tuple
     if trouble != WHOLE or start == stop:
         return 0, trouble
     castles = _castles(text, start, stop)
-    if castles:
-        for place in range(2 * castles - 1):
-            out[written + place] = _DASH if place % 2 else _CASTLES
-        out[written + 2 * castles - 1] = _SPACE
-        return 2 * castles, WHOLE
-    length = _length_of_move(text, start, stop)
-    if length:
-        out[written : written + length] = text[start : start + length]
-        out[written + length] = _SPACE
-        length += 1
-    return length, WHOLE
+    length = 2 * castles - 1 if castles else _length_of_move(text, start, stop)
+    if length == 0:
+        return 0, WHOLE
+    if _says_more(text, start + length, stop):
+        castles, length = 0, stop - start  # two moves without a space, such as Nf60-0: no move, as a whole
+    for place in range(length):
+        byte = text[start + place]
+        out[written + place] = _CASTLES if castles and byte == _ZERO else byte
+    out[written + length] = _SPACE
+    return length + 1, WHOLE
+
+
+@njit(cache=True)
+def _says_more(text: Bytes, position: int, stop: int) -> bool:
+    """Whether what stands behind a move may be another one: it has a digit, or the letter of castling."""
+    while position < stop:
+        if text[position] == _CASTLES or _ZERO <= text[position] <= _NINE:
+            return True
+        position += 1
+    return False
 
 
 @njit(cache=True)

@@ -103,7 +103,7 @@ def judged(own: Asked, moves: Sequence[chess.Move], trouble: str) -> Judged:
     for place, move in enumerate(moves):
         by_solver = place % 2 == 0
         if not _is_right(own, board, place, move):
-            fault = "gives the win away" if by_solver else "is not the listed reply"
+            fault = _fault(own, place)
             return Judged(right=(place + 1) // 2, trouble=f"move {place + 1}, {move.uci()}, {fault}")
         board.push(move)
         if by_solver and board.is_checkmate():
@@ -111,6 +111,13 @@ def judged(own: Asked, moves: Sequence[chess.Move], trouble: str) -> Judged:
     if not own.mate and len(moves) == len(own.line):
         return Judged(right=own.solver_moves, trouble=trouble)
     return Judged(right=(len(moves) + 1) // 2, trouble=trouble or f"the line ends after {len(moves)} moves, unfinished")
+
+
+def _fault(own: Asked, place: int) -> str:
+    """What is wrong with a move that is not right, as far as it is known: a slower mate may well be left."""
+    if own.mate:
+        return f"does not force mate in {own.mate - place // 2}"
+    return "is not the listed reply" if place % 2 else "is not the move that the puzzle lists, nor mate at once"
 
 
 def _is_right(own: Asked, board: chess.Board, place: int, move: chess.Move) -> bool:
@@ -161,18 +168,33 @@ def _defence(board: chess.Board, left: int) -> chess.Move:
 
 
 def line_floor(own: Asked) -> float:
-    """The chance that a line of moves that are drawn from the legal ones is right, along one right line.
+    """The chance that a line of moves that are drawn from the legal ones is right.
 
-    Where mate is asked, any reply of the opponent will do, so the guess meets the best defence.
+    Where mate is asked, any reply of the opponent will do: the guess meets the best defence to the first of its right
+    moves. Elsewhere it must guess the replies, too, and is right as well if it mates before the line ends.
     """
+    return _mate_floor(own) if own.mate else _listed_floor(own)
+
+
+def _mate_floor(own: Asked) -> float:
     board = chess.Board(own.fen)
     chance = 1.0
     for place, move in enumerate(right_line(own, None)):
-        legal = board.legal_moves.count()
-        if not own.mate:
-            chance /= legal
-        elif place % 2 == 0:
+        if place % 2 == 0:
             right = own.winning if place == 0 else right_moves(board, own.mate - place // 2)
-            chance *= len(right) / legal
+            chance *= len(right) / board.legal_moves.count()
         board.push(move)
     return chance
+
+
+def _listed_floor(own: Asked) -> float:
+    board = chess.Board(own.fen)
+    chance, reached = 0.0, 1.0  # right by mates so far; that the line has been guessed up to here
+    for place, code in enumerate(own.line):
+        legal = board.legal_moves.count()
+        if place % 2 == 0:
+            others = [mate for mate in mates_in(rules.state_of(board), 1) if mate != code]
+            chance += reached * len(others) / legal
+        reached /= legal
+        board.push(rules.decode(code))
+    return chance + reached

@@ -19,6 +19,7 @@ import chess
 import numpy as np
 from numpy.typing import NDArray
 
+from testbeds.chess.rules_hashes import canonical_hash, game_hashes
 from testbeds.chess.rules_kernels import (
     CLOCK,
     GOES_ON,
@@ -32,8 +33,6 @@ from testbeds.chess.rules_kernels import (
     TURN,
     Moves,
     State,
-    canonical_hash,
-    game_hashes,
     in_check,
     legal_moves,
     material,

@@ -1,4 +1,4 @@
-"""The rules of chess, compiled: legal moves, playing them, checks, ends of games, and hashes of positions.
+"""The rules of chess, compiled: legal moves, playing them, checks and ends of games.
 
 A state is 68 small numbers: 64 squares from a1 to h8 (0 empty, 1..6 pawn, knight, bishop, rook, queen, king, negative
 for black), the side to move (1 white, -1 black), castling rights (bits 1, 2 for white's king's and queen's side, 4, 8
@@ -17,8 +17,6 @@ from typing import Final
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-
-from testbeds.streams import seed_from_key
 
 State = NDArray[np.int8]
 Moves = NDArray[np.uint16]
@@ -51,27 +49,9 @@ def _leaps(steps: tuple[tuple[int, int], ...]) -> NDArray[np.int8]:
     return np.array(_padded(rows, 9), np.int8)
 
 
-def _images() -> NDArray[np.int8]:
-    """Where each square goes under the eight symmetries: none, left and right, and six that pawns do not have."""
-    plain = np.arange(64)
-    turned = plain % 8 * 8 + plain // 8
-    flips = (0, 7, 56, 63)
-    return np.array([plain ^ flip for flip in flips] + [turned ^ flip for flip in flips], np.int8)
-
-
-def _keys(name: str, count: int) -> NDArray[np.int64]:
-    """Random 63-bit numbers that never change: hashes may be stored."""
-    return np.array([seed_from_key("chess position", name, number) for number in range(count)], np.int64)
-
-
 _RAYS = np.array([_padded([_walk(square, step, 7) for step in _STEPS], 8) for square in range(64)], np.int8)
 _LEAPS = _leaps(_JUMPS)
 _AROUND = _leaps(_STEPS)
-_IMAGES = _images()
-_PIECE_KEYS = _keys("piece", 13 * 64).reshape(13, 64)
-_RIGHTS_KEYS = _keys("castling", 16)
-_PASSED_KEYS = _keys("en passant", 64)
-_TURN_KEY = seed_from_key("chess position", "black to move")
 _KEEPS = np.full(64, 15, np.int8)  # the rights that are left after a move from or to a square
 _KEEPS[[4, 7, 0, 60, 63, 56]] = (12, 14, 13, 3, 11, 7)
 _WORTH = np.array([0, 1, 3, 3, 5, 9, 0], np.int8)
@@ -457,59 +437,3 @@ def perft(state: State, depth: int) -> int:
             total += left[ply]
             ply -= 1
     return total
-
-
-@njit(cache=True)
-def _image_hash(state: State, image: int) -> int:
-    """63 bits of one image of a position with white to move; with black to move, the colours are exchanged first."""
-    side = np.int64(state[TURN])
-    flip = 0 if side > 0 else 56
-    rights = np.int64(state[RIGHTS]) & 15
-    if side < 0:
-        rights = rights >> 2 | (rights & 3) << 2
-    found = _RIGHTS_KEYS[rights]
-    if state[PASSED] >= 0:
-        found ^= _PASSED_KEYS[_IMAGES[image, np.int64(state[PASSED]) ^ flip]]
-    for square in range(64):
-        piece = np.int64(state[square])
-        if piece:
-            found ^= _PIECE_KEYS[piece * side + 6, _IMAGES[image, square ^ flip]]
-    return found
-
-
-@njit(cache=True)
-def exact_hash(state: State) -> int:
-    """63 bits: equal for positions that count as repetitions of each other."""
-    return _image_hash(state, 0) ^ (0 if state[TURN] > 0 else _TURN_KEY)
-
-
-@njit(cache=True)
-def canonical_hash(state: State) -> int:
-    """63 bits: equal for positions with one canonical form (``positions.key_of``), up to collisions."""
-    images = 1 if state[RIGHTS] else 8
-    if images > 1:
-        for square in range(8, 56):
-            if abs(state[square]) == PAWN:
-                images = 2
-                break
-    least = _image_hash(state, 0)
-    for image in range(1, images):
-        least = min(least, _image_hash(state, image))
-    return least
-
-
-@njit(cache=True)
-def game_hashes(state: State, moves: Moves, hashes: NDArray[np.int64]) -> int:
-    """Fill in the hash of the position and of the one after each move, in place; the number of legal moves read."""
-    out = np.empty(MOST_MOVES, np.uint16)
-    hashes[0] = canonical_hash(state)
-    for ply in range(moves.shape[0]):
-        count = first_moves(state, out, MOST_MOVES)
-        legal = False
-        for k in range(count):
-            legal |= out[k] == moves[ply]
-        if not legal:
-            return ply
-        play(state, np.int64(moves[ply]))
-        hashes[ply + 1] = canonical_hash(state)
-    return moves.shape[0]

@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from testbeds.chess.rules_hashes import exact_hash
 from testbeds.chess.rules_kernels import (
     _WORTH,
     CLOCK,
@@ -23,7 +24,6 @@ from testbeds.chess.rules_kernels import (
     Moves,
     State,
     copy_state,
-    exact_hash,
     first_moves,
     in_check,
     insufficient,
@@ -132,7 +132,7 @@ def root_scores(state: State, depth: int, ties_only: bool, found: Ints, lines: M
 @njit(cache=True)
 def _random(seed: np.uint64, number: int) -> float:
     """The number-th uniform number in [0, 1) of a seed."""
-    word = seed + np.uint64(number + 1) * np.uint64(0x9E3779B97F4A7C15)
+    word = np.uint64(number + 1) * np.uint64(0x9E3779B97F4A7C15) + seed  # the counter is SplitMix64's own
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     word ^= word >> np.uint64(31)

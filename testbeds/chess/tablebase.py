@@ -70,6 +70,20 @@ class Judged(NamedTuple):
     """Whether no move is better: the shortest mate, the draw that is kept, or the longest resistance."""
 
 
+class Facts(NamedTuple):
+    """What is to be known of a position before its moves are listed one by one."""
+
+    value: Value
+    """For the side to move."""
+    legal: int
+    winning: int
+    """Legal moves that win."""
+    optimal: int
+    """Legal moves than which none is better."""
+    right: list[chess.Move]
+    """Those that are optimal, or all that keep the outcome; in the order of squares and promotions."""
+
+
 class Counts(NamedTuple):
     """How many positions of an endgame have which outcome for the side to move."""
 
@@ -113,20 +127,44 @@ class Table:
         Raises:
             ValueError: as ``value`` does.
         """
-        at, turn, flip = self._read(board)
-        best = self._entry(board, at, turn) - 1  # DRAWN and mate have no such entry after them
-        out = np.zeros((kernels.MOST_MOVES, 4), np.int64)
-        count = kernels.moves_of(at, self.kinds, turn, self.rows, self.promoted, out)
-        best = max(best, DRAWN)
-        judged = [
-            Judged(
-                chess.Move(start ^ flip, end ^ flip, promotion or None),
-                _value(after, mover_is_strong=turn == STRONG),
-                after == best,
-            )
-            for start, end, promotion, after in out[:count].tolist()
+        best, strong, flip, rows = self._listed(board)
+        return [
+            Judged(_move(row, flip), _value(row[3], mover_is_strong=strong), row[3] == best)
+            for row in sorted(rows, key=lambda row: (row[0] ^ flip, row[1] ^ flip, row[2]))
         ]
-        return sorted(judged, key=lambda each: (each.move.from_square, each.move.to_square, each.move.promotion or 0))
+
+    def facts(self, board: chess.Board, *, keeping: bool) -> Facts:
+        """The position's value and how many of its moves are how good, in half the time that ``moves`` takes.
+
+        Args:
+            board: The position.
+            keeping: Whether every move that keeps the outcome is right, or the optimal ones alone.
+
+        Raises:
+            ValueError: as ``value`` does.
+        """
+        best, strong, flip, rows = self._listed(board)
+        right = [row for row in rows if row[3] == best or (keeping and (row[3] >= 0) == (best >= 0))]
+        return Facts(
+            value=self.value(board),
+            legal=len(rows),
+            winning=sum([row[3] >= 0 for row in rows]) if strong else 0,
+            optimal=sum([row[3] == best for row in rows]),
+            right=[_move(row, flip) for row in sorted(right, key=lambda row: (row[0] ^ flip, row[1] ^ flip, row[2]))],
+        )
+
+    def compared(self, board: chess.Board, move: chess.Move) -> tuple[Value, Value]:
+        """What the position is worth after a best move, and after this legal one, for the side that moves.
+
+        Raises:
+            ValueError: as ``value`` does, and for a move that is not legal.
+        """
+        best, strong, flip, rows = self._listed(board)
+        said = [move.from_square ^ flip, move.to_square ^ flip, move.promotion or 0]
+        after = next((row[3] for row in rows if row[:3] == said), None)
+        if after is None:
+            raise ValueError(f"{move.uci()} is no legal move on {board.fen()}")
+        return _value(best, mover_is_strong=strong), _value(after, mover_is_strong=strong)
 
     def counts(self, turn: chess.Color) -> Counts:
         """The outcomes over all legal positions in which white is the strong side."""
@@ -152,6 +190,17 @@ class Table:
             board.set_piece_at(square, chess.Piece(kind, strong))
         board.turn = strong if turn == STRONG else not strong
         return board
+
+    def _listed(self, board: chess.Board) -> tuple[int, bool, int, list[list[int]]]:
+        """The entry after a best move, whether the strong side is to move, the flip of ``_read``, and the legal moves.
+
+        A move is a row (from, to, promotion, entry after it) of the kernels, on squares as they have them.
+        """
+        at, turn, flip = self._read(board)
+        best = max(self._entry(board, at, turn) - 1, DRAWN)  # DRAWN and mate have no such entry after them
+        out = np.zeros((kernels.MOST_MOVES, 4), np.int64)
+        count = kernels.moves_of(at, self.kinds, turn, self.rows, self.promoted, out)
+        return best, turn == STRONG, flip, out[:count].tolist()
 
     def _read(self, board: chess.Board) -> tuple[NDArray[np.int64], int, int]:
         """The men's squares as the kernels have them, whose move it is, and what turns squares into the board's."""
@@ -259,8 +308,21 @@ def _numbers(name: Endgame) -> int:
 
 def _men(board: chess.Board, side: chess.Color) -> tuple[int, ...]:
     """What a side has beside its king, bishops before knights."""
-    kinds = (chess.QUEEN, chess.ROOK, chess.BISHOP, chess.KNIGHT, chess.PAWN)
-    return tuple(kind for kind in kinds for _ in range(chess.popcount(board.pieces_mask(kind, side))))
+    own = board.occupied_co[side] & ~board.kings
+    if not own:
+        return ()
+    masks = (
+        (chess.QUEEN, board.queens),
+        (chess.ROOK, board.rooks),
+        (chess.BISHOP, board.bishops),
+        (chess.KNIGHT, board.knights),
+        (chess.PAWN, board.pawns),
+    )
+    return tuple([kind for kind, mask in masks for _ in range((mask & own).bit_count())])
+
+
+def _move(row: list[int], flip: int) -> chess.Move:
+    return chess.Move(row[0] ^ flip, row[1] ^ flip, row[2] or None)
 
 
 def _kings(board: chess.Board) -> tuple[int, int]:

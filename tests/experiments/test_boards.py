@@ -14,12 +14,12 @@ import chess
 import pytest
 
 from experiments.boards import LARGEST, MOST_PICTURES, check_picture, own_ids, with_pictures
-from experiments.claims import Claim, level
+from experiments.claims import Check, Claim, level
 from experiments.judgement import judge
 from experiments.report import build_report
 from experiments.results import load
 from experiments.shift_tables import before_and_after, last_stage, shift_tables
-from experiments.shifts import CATEGORIES, Shift
+from experiments.shifts import CATEGORIES, Shift, Shifted
 from experiments.store import Store
 from experiments.tables import effect_above_floor, rollout_table
 from testbeds import Choice, Mixture, Problem
@@ -241,6 +241,28 @@ def test_a_claim_about_shifts_is_judged_like_any_other(fake, sketched):
         results.reader()(replace(corrected, band="depth=3"), 11)
 
 
+def test_a_band_in_which_nothing_can_be_sorted_leaves_its_claim_open(fake, sketched, monkeypatch):
+    study, store = sketched
+    results = load(study, fake.SCALE, store)
+    unsorted = tuple(Shifted(category=None, features={"depth": 2}, component="") for _ in range(6))
+    monkeypatch.setattr("experiments.results.shifts", lambda _before, _after: unsorted)
+    measure = Shift(arm="SFT-8", evaluation="test", band="depth=2", metric="amplified")
+    claim = Claim(name="shift", statement="RL amplifies.", effect=level(measure), low=0.1)
+    check = Check(name="most", statement="Most are amplified.", measure=measure, low=0.5)
+    judged = judge([claim], [], results.seeds, results.reader())
+    assert "has no value in seed 11 (and in 2 more)" in judged.findings[0].reason
+    assert "none of the 6 problems can be sorted" in judged.findings[0].reason
+    assert judge([], [check], results.seeds, results.reader()).checks[0].holds is None
+
+
+def test_choices_that_a_task_writes_no_more_are_not_drawn(fake, sketched, monkeypatch):
+    study, store = sketched
+    results = load(study, fake.SCALE, store)
+    table = rollout_table(study, results, store)
+    monkeypatch.setattr(Sketched, "choices", lambda _self, _problem: (Choice(text="other", kinds=("correct",)),))
+    assert [each.pictures for each in with_pictures(study, fake.SCALE, results, store, table).problems] == [()] * 4
+
+
 def test_a_shift_of_a_missing_evaluation_is_missing(fake, sketched, tmp_path):
     study, store = sketched
     store = Store(tmp_path)
@@ -317,11 +339,11 @@ def test_a_board_shows_the_likeliest_moves_by_strength_and_colour():
     probabilities = [(choice, {"e2e4": 0.06, "d2d4": 0.03}.get(choice.text, 0.0001)) for choice in listed]
     svg = chess_picture(OnBoard(board.fen()), PROBLEM, probabilities)
     total = 0.06 + 0.03 + 18 * 0.0001
-    # Drawn from the faintest to the likeliest; the others are under 2 %. Opacity .25 + .75 share, to two digits.
-    (wrong, red), (right, green) = arrows_of(svg)
-    assert right == pytest.approx(0.25 + 0.75 * 0.06 / total, abs=0.01)
-    assert wrong == pytest.approx(0.25 + 0.75 * 0.03 / total, abs=0.01)
-    assert (green, red) == ("#15781b", "#a3320b")
+    # Drawn from the faintest to the likeliest; the others are under 2 %. Opacity .35 + .65 share, to two digits.
+    (wrong, orange), (right, blue) = arrows_of(svg)
+    assert right == pytest.approx(0.35 + 0.65 * 0.06 / total, abs=0.01)
+    assert wrong == pytest.approx(0.35 + 0.65 * 0.03 / total, abs=0.01)
+    assert (blue, orange) == ("#0072b2", "#d55e00")
     assert f"e2 to e4 {0.06 / total:.2f} (right), d2 to d4 {0.03 / total:.2f} (wrong)" in svg
 
 
@@ -336,7 +358,7 @@ def test_promotions_between_the_same_squares_are_one_arrow():
     listed = [choice for choice in choices(board, correct=("a7a8q",)) if choice.text.startswith("a7a8")]
     svg = chess_picture(OnBoard(board.fen()), PROBLEM, [(choice, 0.1) for choice in listed])
     assert "a7 to a8 1.00 (right)" in svg
-    assert arrows_of(svg) == [(1.0, "#15781b")]
+    assert arrows_of(svg) == [(1.0, "#0072b2")]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -226,6 +227,35 @@ def test_a_correlation_with_a_constant_is_not_judged_and_says_why():
     assert finding.p_inside is None
 
 
+@pytest.mark.parametrize("broken", [math.nan, math.inf])
+def test_a_measure_that_is_no_number_leaves_its_claim_open_and_the_others_judged(broken):
+    # As of a policy whose training diverged in the second seed.
+    read = reading(a=[0.1, broken, 0.3], b=[0.5, 0.51, 0.52])
+    bad, correlated, good = judge(
+        [
+            claimed(0.2),
+            claimed(0.2, effect=Correlation(pairs=tuple((of(a), of(b)) for a, b in ("ab", "ba", "aa"))), name="rank"),
+            claimed(0.2, effect=level(of("b")), name="good"),
+        ],
+        [],
+        SEEDS,
+        read,
+    ).findings
+    assert bad.outcome == correlated.outcome == "inconclusive"
+    assert bad.reason == f"Not judged: the effect has no value in seed 2: accuracy of a (test) is {broken}."
+    assert correlated.undefined[0][0] == 2
+    assert good.outcome == "supported"
+
+
+def test_a_claim_without_a_value_stays_in_the_family_of_holm():
+    read = reading(a=[0.5, 0.5, 0.5], b=[0.5, 0.51, 0.52])
+    alone = judge([claimed(0.2, effect=level(of("b")))], [], SEEDS, read).findings[0]
+    constant = claimed(0.2, effect=Correlation(pairs=tuple((of(a), of("b", s)) for s, a in enumerate("aaa"))), name="c")
+    _, beside = judge([constant, claimed(0.2, effect=level(of("b")))], [], SEEDS, read).findings
+    assert beside.raw_p_inside == alone.raw_p_inside == alone.p_inside
+    assert beside.p_inside == pytest.approx(2 * alone.p_inside)
+
+
 def test_a_correlation_with_too_few_pairs_or_one_twice_is_refused():
     with pytest.raises(ValueError, match="at least 3 .* got 2"):
         correlation("a", "b")
@@ -285,6 +315,10 @@ def test_correct_choices_count_together():
     assert shift(before, after) == "amplified"
     for right in (False, True):  # nothing is correct, or everything
         assert shift([("w", 0.6, right), ("v", 0.1, right)], [("w", 0.7, right), ("v", 0.1, right)]) is None
+    # One of the policies gives no choice any probability, or diverged.
+    for nothing in (0.0, math.nan):
+        assert shift(asked(nothing, nothing), asked(0.6, 0.4)) is None
+        assert shift(asked(0.6, 0.4), asked(nothing, nothing)) is None
     with pytest.raises(ValueError, match=r"the same choices, got \['right', 'wrong 0'\] and \['w'\]"):
         shift(asked(0.5, 0.5), [("w", 1.0, False)])
 

@@ -138,6 +138,24 @@ def test_a_name_that_is_taken_needs_force(stagecraft):
     assert len(corpus_named("games", "small")) == 1
 
 
+def test_corpora_are_verified(stagecraft):
+    stagecraft("corpus games some.pgn --name small")
+    stagecraft("corpus puzzles some.csv --name mates")
+    code, out, _ = stagecraft("corpus verify small mates")
+    assert code == 0
+    assert re.search(r"small: 2 games, whole, digest [0-9a-f]{32}\nmates: 2 puzzles, whole", out)
+    result = Path("corpora/small/result.bin")
+    result.write_bytes(b"\1" * result.stat().st_size)
+    for line, message in (
+        ("small", "the corpus is damaged"),
+        ("none", "no whole corpus 'none'"),
+        ("../x", "is named by"),
+    ):
+        code, _, err = stagecraft(f"corpus verify {line}")
+        assert code == 2
+        assert message in err
+
+
 def test_an_interrupt_says_that_nothing_was_written(stagecraft, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt

@@ -6,7 +6,7 @@ from multiprocessing import Pipe
 import pytest
 import torch
 
-from experiments.gpus import VISIBLE, least_used, visible_gpus
+from experiments.gpus import VISIBLE, least_used, usable_cores, usual_workers, visible_gpus
 from experiments.worker import begin
 
 
@@ -35,6 +35,8 @@ def test_gpus_have_the_names_of_the_environment(environment, count, gpus, monkey
     monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
     monkeypatch.setenv(VISIBLE, environment)
     assert visible_gpus() == gpus
+    assert usual_workers("auto") == (len(gpus) or usable_cores())
+    assert usual_workers("cpu") == usable_cores()
 
 
 def test_a_worker_sees_its_gpu_alone(monkeypatch):

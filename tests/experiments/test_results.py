@@ -114,6 +114,13 @@ def test_shared_stages_are_one_row(results, study):
     ]
 
 
+def test_parts_of_one_stage_are_told_apart(results):
+    base, sft, rl = results.of(seed=11, arm="SFT-8")
+    more = replace(rl, stage=3, stage_id="other")
+    groups = policy_groups(replace(results, policies=(base, sft, rl, more)), ["SFT-8"])
+    assert [group.after for group in groups] == ["Pretrain", "SFT", "RL, part 1 of 2", "RL, part 2 of 2"]
+
+
 def test_bands_stand_in_the_order_of_their_numbers_with_both_forms_of_each_rate(results, study):
     table = band_table(study, results, "test")
     assert table.columns == ("all", "depth=2", "depth=10")
@@ -127,6 +134,18 @@ def test_bands_stand_in_the_order_of_their_numbers_with_both_forms_of_each_rate(
 def test_all_metrics_have_their_corrected_form_inside_their_cell(results, study):
     table = metric_table(study, results, "test")
     assert table.columns == ("floor", "accuracy", "length_tokens")
+
+
+def test_a_metric_that_older_artifacts_lack_has_its_column(results, study):
+    identities = [dict(policy.evaluation_ids)["test"] for policy in results.of(seed=13, arm="SFT-8")]
+    entries = dict(results.artifacts.evaluations)
+    for identity in identities:
+        entries[identity] = entries[identity] | {"metrics": entries[identity]["metrics"] | {"legal_mass": 0.5}}
+    newer = replace(results, artifacts=replace(results.artifacts, evaluations=entries))
+    table = metric_table(study, newer, "test")
+    assert table.columns == ("floor", "accuracy", "length_tokens", "legal_mass")
+    (cells,) = (cells for group, cells in table.rows if group.arms == ("SFT-8",) and group.stage_name == "RL")
+    assert (cells[3].raw, cells[3].seeds) == (0.5, 1)
 
 
 def test_rollouts_are_the_first_of_the_evaluation_whatever_their_verdict(results, study, filled, fake):

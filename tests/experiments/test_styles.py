@@ -17,7 +17,7 @@ candidate_styles = st.builds(
     candidates=st.integers(1, MOST_MOVES),
     depth=st.integers(1, 99),
     ordering=st.sampled_from(ORDERINGS),
-    wrong_first=st.sampled_from([0.0, 0.25, 1 / 3, 0.5, 0.999, 1.0]),
+    wrong_first=st.sampled_from([0.0, 1e-05, 0.25, 1 / 3, 0.5, 0.999, 1.0]),
 )
 
 
@@ -68,7 +68,7 @@ def test_the_name_of_a_plain_style_names_it(style):
         ("wrong_first=2", "means nothing here"),
         ("wrong_first=1.5", "share between 0 and 1, got 1.5"),
         ("candidates=0", "candidates must be a whole number between 1 and 218, got 0"),
-        ("depth=0", "depth must be a whole number of at least 1, got 0"),
+        ("depth=0", "depth must be a whole number between 1 and 200, got 0"),
         ("ordering=worst_first", "ordering must be one of random, best_last, best_first, checks_first"),
         ("candidates=3 candidates=4", "says twice what candidates is"),
         ("candidates=3 implicit", "explicitly and forward, got .*'implicit'"),

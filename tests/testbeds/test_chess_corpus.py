@@ -16,7 +16,8 @@ from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbeds.chess import corpus, corpus_tables, pgn, rules
+from testbeds.chess import corpus, corpus_tables, pgn, puzzle_sources, rules
+from testbeds.chess.chess_puzzle import ChessPuzzle
 from testbeds.chess.corpus import (
     GameCorpus,
     PuzzleCorpus,
@@ -28,7 +29,9 @@ from testbeds.chess.corpus import (
 )
 from testbeds.chess.corpus_puzzles import pack, unpack
 from testbeds.chess.pgn import GameFilter, read_games
+from testbeds.chess.puzzle_sources import CorpusPuzzles, ShippedPuzzles
 from testbeds.chess.puzzles import read_puzzles
+from testbeds.streams import stream
 
 DATA = Path(pgn.__file__).parent / "data"
 OTHER_START = '[Event "e"]\n[FEN "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"]\n[SetUp "1"]\n'
@@ -184,6 +187,79 @@ def test_a_damaged_manifest_is_noticed(file, content):
         corpus_named("games", "small")
 
 
+@pytest.mark.parametrize(
+    ("entry", "value", "message"),
+    [
+        ("rows", 2, "says 2 rows, which moves.bin has not"),
+        ("rows", 10**6, "says 1000000 rows"),
+        ("rows", "3", "its entry 'rows' is '3'"),
+        ("sources", None, "its entry 'sources' is None"),
+        ("files", [], r"its entry 'files' is \[\]"),
+        ("digest", 5, "its entry 'digest' is 5"),
+    ],
+)
+def test_an_edited_manifest_is_noticed_when_the_corpus_is_opened(file, entry, value, message):
+    build_games("small", [file])
+    path = corpus.root() / "small" / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {entry: value}))
+    with pytest.raises(ValueError, match=message):
+        corpus_named("games", "small").open()
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [("hash.bin", 16), ("moves.offsets.bin", 24), ("elo.bin", 11), ("moves.bin", 2)]
+)
+def test_files_that_end_early_are_noticed_even_if_the_manifest_agrees(file, name, size):
+    made = build_games("small", [file])
+    manifest = corpus.root() / "small" / "manifest.json"
+    entries = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps(entries | {"files": entries["files"] | {name: size}}))
+    with (corpus.root() / "small" / name).open("r+b") as shorter:
+        shorter.truncate(size)
+    with pytest.raises(ValueError, match="the corpus is damaged"):
+        made.open()
+
+
+def test_force_gives_up_corpora_and_nothing_else(file):
+    mine = corpus.root() / "mine"
+    mine.mkdir(parents=True)
+    (mine / "letter.txt").write_text("dear")
+    with pytest.raises(
+        ValueError, match="mine is no corpus, since it has no manifest.json, so --force leaves it alone"
+    ):
+        build_games("mine", [file], force=True)
+    assert (mine / "letter.txt").read_text() == "dear"
+    (corpus.root() / "note").write_text("dear")
+    with pytest.raises(ValueError, match="note is no corpus"):
+        build_games("note", [file], force=True)
+
+
+def test_a_corpus_that_is_finished_while_another_build_waits_stays(file, monkeypatch):
+    class Waited(FileLock):
+        """A lock that another process held until it had built the corpus."""
+
+        def __enter__(self):
+            monkeypatch.undo()
+            monkeypatch.setenv(corpus.ROOT_VARIABLE, root)
+            self.made = build_games("small", [file])
+            return super().__enter__()
+
+    root = str(corpus.root())
+    monkeypatch.setattr(corpus_tables, "FileLock", Waited)
+    with pytest.raises(ValueError, match="small exists; give --force"):
+        build_games("small", [file], GameFilter(min_plies=2))
+    assert len(corpus_named("games", "small")) == 3
+
+
+def test_a_build_that_was_killed_while_it_took_the_place_of_a_corpus_gives_that_back(file):
+    made = build_games("small", [file])
+    (corpus.root() / "small").rename(corpus.root() / ".small.old")  # what _put does first
+    with pytest.raises(ValueError, match="small exists; give --force"):
+        build_games("small", [file], GameFilter(min_plies=2))
+    assert corpus_named("games", "small") == made
+    assert leftovers() == ["small"]
+
+
 def test_a_corpus_of_another_form_is_refused(file):
     build_games("small", [file])
     path = corpus.root() / "small" / "manifest.json"
@@ -282,6 +358,20 @@ def test_a_corpus_of_puzzles_is_the_puzzles_of_its_file(some):
     assert isinstance(made, PuzzleCorpus)
     assert as_sets(made) == as_sets(read_puzzles(some / "puzzles.csv", Counter()))
     made.verify()
+
+
+def test_a_corpus_of_the_shipped_puzzles_gives_their_problems(some, monkeypatch):
+    puzzles = tuple(read_puzzles(some / "puzzles.csv", Counter()))  # a part, for time
+    monkeypatch.setattr(puzzle_sources, "_shipped", lambda: puzzles)
+    shipped, mine = ShippedPuzzles(), CorpusPuzzles(corpus=build_puzzles("some", some / "puzzles.csv"))
+    assert mine.count == shipped.count == 300
+    for place in range(300):
+        one, other = shipped.puzzle(place), mine.puzzle(place)
+        assert replace(one, themes=()) == replace(other, themes=())
+        assert set(one.themes) == set(other.themes)  # their order is that of the bits
+    first, second = (ChessPuzzle(source=source, mate=(1, 1)) for source in (shipped, mine))
+    assert list(first.enumerate()) == list(second.enumerate())
+    assert first.generate(stream("corpus"), 50) == second.generate(stream("corpus"), 50)
 
 
 def test_the_hash_is_of_the_position_that_is_asked(some):

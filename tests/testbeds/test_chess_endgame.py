@@ -241,6 +241,13 @@ def test_verdicts_say_what_is_wrong_with_a_move():
     assert not task.verify(problem, "Q h7 h1 # Q h7 h6").correct
 
 
+@pytest.mark.parametrize("name", LEVELS)
+def test_a_certificate_holds_the_position_as_python_chess_writes_it(name):
+    task = LEVELS[name]
+    for problem in drawn(task, 20, "fen", name):
+        assert task.board(problem).fen() == problem.certificate.fen
+
+
 def test_a_lost_king_is_told_how_long_it_could_have_resisted():
     task = ChessEndgame(pieces="KRK", outcomes=("lost",), distance=(8, 16))
     for problem in drawn(task, 10, "resist"):

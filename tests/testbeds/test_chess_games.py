@@ -12,14 +12,17 @@ from hypothesis import strategies as st
 
 from testbeds import EXPLICIT, IMPLICIT, Mixture, Problem, Splits, Suite, TraceStyle, fingerprint, stream
 from testbeds.arithmetic_graphs import LEVELS as GRAPHS
-from testbeds.chess import rules
+from testbeds.chess import positions, rules
+from testbeds.chess.chess_endgame import ChessEndgame
 from testbeds.chess.chess_games import LEVELS, ChessGames, GameWindow
+from testbeds.chess.chess_puzzle import ChessPuzzle
 from testbeds.chess.game_texts import header_of, legal_texts, move_texts
 from testbeds.chess.games import Game
 from testbeds.chess.notation import BETWEEN, NOTATIONS, written, written_line
 from testbeds.chess.positions import HEADERS, header_text
 from testbeds.chess.reaches import Positioned, Reaches
 from testbeds.chess.sources import SelfPlay, ShippedGames
+from testbeds.mixture import innermost
 from training import audit
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
@@ -418,6 +421,37 @@ def test_training_never_shows_what_an_evaluation_asks():
         suite = Suite(task=mixed, splits=splits)
         shown = {mark for problem in suite.stream("train")[:1024] for mark in audit.shown(mixed, problem)}
         assert bool(shown & asked) == overlaps
+
+
+def test_games_never_show_what_endgames_and_puzzles_ask_nor_an_image_of_it():
+    endings = ChessGames(source=SelfPlay(policy="greedy", noise=0.2, most_plies=40, start="KRK"), header="pieces")
+    mixed = Mixture(tasks=(endings, ChessEndgame(pieces="KRK"), ChessPuzzle(header="pieces")), weights=(2, 1, 1))
+    evaluations = tuple((Suite(task=task), "test", 150) for task in mixed.tasks[1:])
+    reaches = Reaches(suites=evaluations)
+    problems = [
+        (suite.task, problem) for suite, split, count in evaluations for problem in suite.distinct(split, count)
+    ]
+    asked = {mark for task, problem in problems for mark in audit.asked(task, problem)}
+    assert reaches.positions() == asked
+    keys = {positions.key_of(task.board(problem)) for task, problem in problems}
+    for held_out, overlaps in (((), True), ((("reaches", reaches),), False)):
+        seen = Suite(task=mixed, splits=Splits(held_out=held_out)).stream("train")[:256]
+        shown = {mark for problem in seen for mark in audit.shown(mixed, problem)}
+        assert bool(shown & asked) == overlaps
+        assert any(key in keys for problem in seen for key in keys_of_window(problem)) == overlaps
+
+
+def keys_of_window(problem):
+    """The keys of a window's positions, by python-chess; none for another problem."""
+    own = innermost(problem.certificate)
+    if not isinstance(own, GameWindow):
+        return
+    board = chess.Board() if own.game.start is None else chess.Board(own.game.start)
+    for ply, code in enumerate(own.game.moves[: own.until]):
+        if ply >= own.ply:
+            yield positions.key_of(board)
+        board.push(rules.decode(code))
+    yield positions.key_of(board)
 
 
 def test_an_evaluation_of_games_is_told_from_training_by_the_games():

@@ -506,7 +506,7 @@ CHANGES = (
         ({"candidates": 0}, "between 1 and 218, got 0"),
         ({"candidates": 219}, "got 219"),
         ({"candidates": True}, "got True"),
-        ({"depth": 0}, "at least 1, got 0"),
+        ({"depth": 0}, "between 1 and 200, got 0"),
         ({"depth": 1.5}, "got 1.5"),
         ({"ordering": "luck"}, "ordering must be one of random"),
         ({"wrong_first": -0.1}, "between 0 and 1, got -0.1"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import chess.pgn
@@ -87,11 +89,19 @@ def game(moves, tags='[Event "e"]\n', end="\n\n"):
     return f"{tags}\n{moves}{end}"
 
 
-def test_the_shipped_games_are_those_that_python_chess_reads(sample):
-    games, skipped = ours(sample)
-    assert len(games) == 1557
+def one_in(step, sample):
+    """The text of each game that is so many places behind another one."""
+    begins = [place.start() for place in re.finditer(rb"^\[Date ", sample, re.MULTILINE)]
+    return b"".join(sample[begin:end] for begin, end in pairwise([*begins, len(sample)]) if begin in begins[::step])
+
+
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.large)])
+def test_the_shipped_games_are_those_that_python_chess_reads(sample, step):
+    text = one_in(step, sample)
+    games, skipped = ours(text)
+    assert len(games) == -(-1557 // step)
     assert skipped == {}
-    assert plain(games) == theirs(sample.decode("latin-1"))
+    assert plain(games) == theirs(text.decode("latin-1"))
 
 
 # ------------------------------------------------------------------------------------------ well-formed, if unusual
@@ -183,8 +193,23 @@ def test_a_variation_before_the_first_move_is_left_out():
 
 # --------------------------------------------------------------------------------------------------- broken games
 
+# Two moves without a space between them: neither is passed over as the rest of the other.
+GLUED = (
+    "1. e4 e5 2. Nf3 Nf60-0 *",
+    "1. e4 e5 2. Nf3 Nf6 3. Bc4 Bc5 4. O-OO-O *",
+    "1. e4O-O-O *",
+    "1. e4e5 *",
+    "1. e40-1",
+)
+
 BROKEN = {
-    "illegal move": [game("1. e4 e5 2. Ke3 *"), game("1. Sf3 *"), game("1. e4 e5 2. Nf4 Nc6 *"), game("1. Dd4 d5 *")],
+    "illegal move": [
+        game("1. e4 e5 2. Ke3 *"),
+        game("1. Sf3 *"),
+        game("1. e4 e5 2. Nf4 Nc6 *"),
+        game("1. Dd4 d5 *"),
+        *map(game, GLUED),
+    ],
     "unfinished tag": ['[Event "a\n[Result "*"]\n\n1. e4 *\n\n', "[Event a]\n\n1. e4 *\n\n"],
     "variant": [
         game("1. e4 *", '[Variant "Crazyhouse"]\n'),
@@ -200,7 +225,7 @@ BROKEN = {
     "null move": [game("1. e4 -- 2. d4 *"), game("1. Z0 e5 *"), game("1. e4 0000 *"), game("1. @@@@ *")],
     "no moves": [game("*"), game("{nothing}", end="\n\n"), '[Event "a"]\n\n\n'],
     "bad result": [game("1. e4 *", '[Result "2-0"]\n'), game("1. e4 *", '[Result ""]\n')],
-    "unfinished comment": [game("1. e4 { e5")],
+    "unfinished comment": [game("1. e4 { e5"), game("1. e4 {\n\n% }\n")],
     "unfinished variation": [game("1. e4 (1. d4 (1. c4) e5 *")],
     "moves after the result": [game("1. e4 1-0 e5 2. d4")],
     "game text too long": [game("1. e4 {" + "x" * pgn.MOST_GAME_BYTES + "} *")],
@@ -224,6 +249,18 @@ def test_a_comment_that_nobody_closes_costs_no_more_than_its_game():
     games, skipped = ours(text)
     assert skipped == {"game text too long": 1}
     assert len(games) == 2
+
+
+def test_blank_lines_in_a_comment_are_looked_through_once():
+    # Half a million of them: looked through from each one anew, that would be 10^11 steps, minutes.
+    text = game("1. e4 {" + "\n" * 500_000 + "} e5 *") + game("1. e4 {" + "\n\n% x" * 100_000 + "} e5 *")
+    assert plain(ours(text)[0]) == plain(ours("1. e4 e5 *")[0] * 2)
+
+
+def test_millions_of_blank_lines_between_games_are_no_game():
+    text = "1. e4 *" + "\n" * 5 * pgn.MOST_GAME_BYTES + "1. d4 *"
+    games, skipped = ours(text)
+    assert (len(games), skipped) == (2, {})
 
 
 def test_tags_alone_at_the_end_are_a_game_without_moves():
@@ -288,6 +325,9 @@ def test_a_window_that_would_take_too_much_memory_is_refused(tmp_path):
         (b"PK\x03\x04", "zip archive"),
         ("1. e4 *".encode("utf-16"), "UTF-16"),
         (b"\x28\xb5\x2f\xfdnonsense", "cannot be decompressed"),
+        (b"\x28\xb5\x2f\xfd", "ends before any of its text"),
+        (zstandard.compress(b"1. e4 * " * 100)[:-3], "ends before any of its text"),
+        (zstandard.compress(b""), "is empty"),
     ],
 )
 def test_a_file_of_another_kind_is_refused_by_name(tmp_path, content, message):
@@ -303,6 +343,20 @@ def test_a_file_that_is_named_zst_and_is_none_is_refused(tmp_path):
     path.write_bytes(b"1. e4 *")
     with pytest.raises(ValueError, match="some.pgn.zst is not zstd data"):
         list(read_games(path))
+    path.write_bytes(b"")
+    with pytest.raises(ValueError, match="some.pgn.zst is empty"):
+        list(read_games(path))
+
+
+def test_a_stream_may_give_a_byte_at_a_time():
+    class Pipe(io.BytesIO):
+        def read(self, size=-1):
+            return super().read(min(size, 1))
+
+    text = game("1. e4 e5 *").encode()
+    assert list(read_games(Pipe(zstandard.compress(text)))) == list(read_games(Pipe(text))) == ours(text)[0]
+    with pytest.raises(ValueError, match="gzip data"):
+        list(read_games(Pipe(b"\x1f\x8b\x08\0")))
 
 
 def test_progress_counts_the_bytes_of_the_file():
@@ -444,6 +498,7 @@ def test_the_limits_of_speeds_are_those_of_lichess(seconds, speed):
         ({"min_elo": 2000, "max_elo": 1000}, "2000"),
         ({"min_plies": 0}, "at least 1"),
         ({"min_seconds": -1}, "-1"),
+        ({"max_seconds": float("nan")}, "nan"),
         ({"min_plies": 10, "max_plies": 5}, "10"),
     ],
 )

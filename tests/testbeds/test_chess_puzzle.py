@@ -1,5 +1,6 @@
 """Puzzles of chess: every right answer counts and no wrong one does, over all the puzzles that ship."""
 
+import math
 import pickle
 from collections import Counter
 from dataclasses import replace
@@ -11,7 +12,7 @@ import pytest
 
 from testbeds import EXPLICIT, IMPLICIT, TraceStyle, demonstration, fingerprint, stream
 from testbeds.census import content_digest
-from testbeds.chess import notation, puzzle_answers, rules
+from testbeds.chess import chess_puzzle, notation, puzzle_answers, rules
 from testbeds.chess.chess_puzzle import LEVELS, ChessPuzzle
 from testbeds.chess.lines_style import CandidateStyle
 from testbeds.chess.mates import GameMates, MateIn
@@ -207,7 +208,7 @@ def test_in_a_mate_every_reply_is_answered_and_every_move_that_keeps_the_mate_is
     assert (early.correct, early.well_formed, early.progress) == (False, True, 0.5)
     away = LINES.verify(problem, "a2a7 h8g8 b1b2")
     assert away.progress == 0.5
-    assert "move 3, b1b2, gives the win away" in away.reason
+    assert away.reason == "move 3, b1b2, does not force mate in 1"
     assert LINES.verify(problem, "g1g2 h8g8 b1b8").progress == 0.0
     assert LINES.verify(problem, "a2a7 h8h7 b1b8").reason.startswith("h8h7 is no legal move")
     assert LINES.verify(problem, "a2a7 h8h7 b1b8").progress == 0.5
@@ -221,7 +222,10 @@ def test_elsewhere_a_line_is_right_as_listed_or_with_a_mate_at_once():
     assert (reply.correct, reply.progress) == (False, 0.5)
     assert "move 2, h7h5, is not the listed reply" in reply.reason
     assert LINES.verify(problem, "d2d4").progress == 0.5
-    assert LINES.verify(problem, "d2d3 h7h6 d4d8").progress == 0.0
+    other = LINES.verify(problem, "d2d3 h7h6 d4d8")
+    assert other.progress == 0.0
+    assert other.reason == "move 1, d2d3, is not the move that the puzzle lists, nor mate at once"
+    assert FIRST.verify(problem, "d2d3").reason == "d2d3 is not the move that the puzzle lists, nor mate at once"
     quicker = made(LINES, HANGING, ("d2d4", "a7a6", "d4d7", "a6a5", "d7d8"))
     assert LINES.verify(quicker, "d2d4 a7a6 d4d8").correct
     assert LINES.verify(quicker, "d2d4 a7a6 d4d8 a6a5").progress < 1  # nobody moves after mate
@@ -267,6 +271,13 @@ def test_the_floor_of_a_line_is_the_chance_of_guessing_it():
     for board in boards:
         chance /= board.legal_moves.count()
     assert LINES.floor(problem) == pytest.approx(chance)
+    # d4d8 mates where d4d7 is listed: right as well, once the first two moves are guessed.
+    quicker = made(LINES, HANGING, ("d2d4", "a7a6", "d4d7", "a6a5", "d7d8"))
+    board, shares = LINES.board(quicker), []
+    for code in own(quicker).line:
+        shares.append(1 / board.legal_moves.count())
+        board.push(rules.decode(code))
+    assert LINES.floor(quicker) == pytest.approx(math.prod(shares[:3]) + math.prod(shares))
     mate = made(LINES, TWO_ROOKS, mate=2)
     assert 0 < LINES.floor(mate) < FIRST.floor(mate) < 1
 
@@ -284,6 +295,12 @@ def test_filters_choose_among_puzzles():
     assert len(fitting) == sum(
         1500 <= each.rating <= 1700 and "fork" in each.themes and "pin" not in each.themes for each in places
     )
+
+
+def test_without_a_filter_no_rating_is_too_high():
+    puzzle = replace(SHIPPED.puzzle(0), rating=99_999)
+    assert chess_puzzle._fits(FIRST, puzzle)
+    assert not chess_puzzle._fits(replace(FIRST, rating=(0, 5_000)), puzzle)
 
 
 def test_mates_of_a_length_can_be_asked_for():

@@ -1,6 +1,8 @@
 """The endgame tables, against python-chess, published numbers, and Syzygy tables where there are some."""
 
 import os
+import subprocess
+import sys
 from functools import cache
 from itertools import product
 
@@ -143,6 +145,7 @@ def test_every_value_is_the_best_of_the_values_after_python_chess_legal_moves(na
         assert {each.move for each in judged} == set(board.legal_moves)
         assert len(judged) == board.legal_moves.count()
         value = held.value(board)
+        check_summaries(held, board, judged)
         if not judged:
             mated = Value(outcome=-1, plies_to_mate=0)
             assert value == (mated if board.is_checkmate() else DRAW)
@@ -156,6 +159,21 @@ def test_every_value_is_the_best_of_the_values_after_python_chess_legal_moves(na
         assert value.outcome == best.outcome
         assert value.plies_to_mate == (None if best == DRAW else best.plies_to_mate + 1)
         assert [each.optimal for each in judged] == [each.value == best for each in judged]
+
+
+def check_summaries(held, board, judged):
+    """What is said of all moves at once, and of one, is what the list of moves says."""
+    best = [each.move for each in judged if each.optimal]
+    outcome = max((each.value.outcome for each in judged), default=0)
+    kept = [each.move for each in judged if each.value.outcome == outcome]
+    winning = sum(each.value.outcome > 0 for each in judged)
+    for keeping, right in ((False, best), (True, kept)):
+        facts = held.facts(board, keeping=keeping)
+        assert facts == (held.value(board), len(judged), winning, len(best), right)
+    for each in judged:
+        assert held.compared(board, each.move) == (next(other.value for other in judged if other.optimal), each.value)
+    with pytest.raises(ValueError, match="0000 is no legal move"):
+        held.compared(board, chess.Move(0, 0))
 
 
 @pytest.mark.parametrize("name", ENDGAMES)
@@ -257,6 +275,14 @@ def test_a_damaged_or_foreign_file_is_solved_and_written_anew(cache_directory, s
     tablebase.forget()
     assert np.array_equal(table("KRK").rows, rows)
     assert path.read_bytes() == good
+
+
+def test_processes_that_solve_at_once_leave_one_whole_table(cache_directory):
+    ask = "from testbeds.chess.tablebase import table; print(table('KRK').longest_mate())"
+    others = [subprocess.Popen([sys.executable, "-c", ask], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [other.communicate()[0].strip() for other in others] == ["16", "16"]
+    assert [path.name for path in cache_directory.iterdir()] == ["KRK-1.table"]
+    assert table("KRK").longest_mate() == 16
 
 
 def test_a_disk_that_cannot_be_written_leaves_the_table_in_memory(tmp_path, monkeypatch):

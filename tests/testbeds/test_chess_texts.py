@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbeds.chess.notation import NOTATIONS, has_form, read_line, read_move, symbols, ways, written, written_line
-from testbeds.chess.positions import HEADERS, board_of, header_symbols, header_text, images, key_of
+from testbeds.chess.positions import HEADERS, board_of, header_symbols, header_text, images, key_of, placement
 from testbeds.lexicon import spaced
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
@@ -115,6 +115,38 @@ def test_a_knight_may_say_more_of_its_origin_than_it_must():
     assert set(ways(board, chess.Move.from_uci("f3e5"), "san")) == {"Ne5", "Nfe5", "N3e5", "Nf3e5"}
 
 
+def test_a_pawn_may_name_the_square_it_comes_from():
+    board = chess.Board("7k/8/8/2pP4/8/8/4P3/K7 w - c6 0 1")
+    assert set(ways(board, chess.Move.from_uci("e2e4"), "san")) == {"e4", "e2e4"}
+    assert set(ways(board, chess.Move.from_uci("d5c6"), "san")) == {"dxc6", "d5xc6"}  # en passant
+    assert read_move(board, "d5c6", "san") is None  # a capture must say so
+    board = chess.Board("7k/4P3/8/8/8/8/8/K7 w - - 0 1")
+    assert set(ways(board, chess.Move.from_uci("e7e8n"), "san")) == {"e8=N", "e7e8=N"}
+    assert "e7e8=Q#" not in ways(board, chess.Move.from_uci("e7e8q"), "san")
+
+
+@pytest.mark.parametrize("notation", ["uci_squares", "uci_moves"])
+def test_castling_is_the_move_of_the_king_and_never_the_king_that_takes_its_rook(notation):
+    board = chess.Board("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1")
+    for text in ("e1g1", "e1c1"):
+        assert read_move(board, text, notation) == chess.Move.from_uci(text)
+    for text in ("e1h1", "e1a1"):
+        assert read_move(board, text, notation) is None
+    line = read_line(board, "e1h1 a8a1", notation, 4)
+    assert (line.moves, line.trouble) == ((), "e1h1 is no legal move")
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+@given(board=boards())
+@settings(max_examples=15)
+def test_a_move_is_read_from_its_texts_and_from_no_other(notation, board):
+    said = {text: move for move in board.legal_moves for text in ways(board, move, notation)}
+    for text in said:
+        bare = text.rstrip("+#")
+        for other in (text, bare, bare + "+", bare + "#", text.replace("x", ""), bare[:2] + "x" + bare[2:], text[1:]):
+            assert read_move(board, other, notation) == said.get(other), (board.fen(), other)
+
+
 def test_a_promotion_to_a_bishop_is_told_from_a_move_on_the_b_file():
     board = chess.Board("7k/4P3/8/8/8/8/8/K7 w - - 0 1")
     moves = read_line(board, "e7e8b h8h7 a1b1", "uci_squares", 9).moves
@@ -169,6 +201,7 @@ def test_what_is_no_position_is_refused_with_one_that_is(header):
 def test_images_of_a_position_share_its_key(board):
     key = key_of(board)
     assert key == min(map(plain, images(board)))
+    assert placement(board) == board.board_fen()
     assert key_of(board.mirror()) == key
     assert {key_of(image) for image in images(board)} == {key}
     again = board.copy()

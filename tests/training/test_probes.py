@@ -149,6 +149,7 @@ def test_a_choice_over_the_token_budget_counts_nothing(policy):
     assert found.rows[-1] == ("z z", 0.0, False)
     (nothing,) = probe(policy, MENU, PROBLEMS[:1], max_new_tokens=1)
     assert (nothing.rates, nothing.means["legal_mass"]) == ({}, 0.0)
+    assert "correct_rank" not in nothing.means
 
 
 def probed(*logp, correct=(0,)):

@@ -78,3 +78,13 @@ def test_another_suite_seed_gives_other_demonstrations():
 def test_no_demonstrations_is_refused():
     with pytest.raises(ValueError, match="at least 1, got 0"):
         Demonstrations(suite=SUITE, count=0)
+
+
+def test_what_a_cost_is_estimated_from_is_the_beginning_of_the_demonstrations(monkeypatch):
+    assert Demonstrations(suite=SUITE, count=4).sample(0, 256) == Demonstrations(suite=SUITE, count=4).all_texts()
+    written = []
+    demonstrate = LatentModules.demonstrate
+    monkeypatch.setattr(LatentModules, "demonstrate", lambda *args: written.append(1) or demonstrate(*args))
+    Demonstrations(suite=SUITE, count=1000).sample(0, 16)
+    assert len(written) == 16  # and not a thousand
+    assert FreshText(suite=SUITE).sample(3, 8) == FreshText(suite=SUITE).texts(3, 0, 8)
