@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 
+from experiments.gpus import usable_cores
+
 if TYPE_CHECKING:  # numba takes a second to import, which the other commands need not wait for
     from testbeds.chess.corpus import GameCorpus, PuzzleCorpus
 
@@ -73,8 +75,7 @@ def games(  # noqa: PLR0913  # one parameter for each option
         event=event,
         unknown=unknown,
     )
-    from experiments.gpus import usable_cores
-from experiments.gallery import console
+    from experiments.gallery import console
 
     out = console()
     total = sum(file.stat().st_size for file in files if file.is_file())

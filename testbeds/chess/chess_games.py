@@ -331,7 +331,9 @@ def _capacity(task: ChessGames) -> int | None:
 
 def _check_source(source: object) -> None:
     if not callable(getattr(type(source), "draw", None)):  # isinstance would read the property that counts the games
-        raise ValueError(f"ChessGames.source must be a source of games such as ShippedGames(), got {source!r}")
+        raise ValueError(  # noqa: TRY004  # as for every field that is wrong
+            f"ChessGames.source must be a source of games such as ShippedGames(), got {source!r}"
+        )
 
 
 def _check_window(plies: object, given: object) -> None:
