@@ -208,6 +208,8 @@ def _lines(console: Console, say: Callable[[int], str]) -> Callable[[int], None]
 
 def _summary(out: Console, corpus: GameCorpus | PuzzleCorpus) -> None:
     """What was kept, what was left out and why."""
+    from testbeds.chess.pgn_files import TRUNCATED
+
     manifest = corpus.open().manifest
     kind = manifest["kind"]
     skipped: dict[str, int] = manifest["skipped"]
@@ -216,4 +218,7 @@ def _summary(out: Console, corpus: GameCorpus | PuzzleCorpus) -> None:
         out.print(f"left out: {manifest['duplicates']:,} that were there before")
     for reason, count in sorted(skipped.items(), key=lambda entry: -entry[1]):
         out.print(f"left out: {count:,}  {reason}", soft_wrap=True)
+    if TRUNCATED in skipped:
+        warning = f"warning: {TRUNCATED}: a download that was cut off? What came before the end is in the corpus"
+        Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True).print(warning)
     out.print(f"in {corpus.open().directory}; in Python: corpus_named({kind!r}, {corpus.name!r})", soft_wrap=True)

@@ -304,8 +304,9 @@ EXPERIMENT: Final = Experiment(
     introduction="""\
 Decoders of two sizes are pretrained on games of chess, each size on three amounts of text: the text of a smaller amount
 is the beginning of the larger one, and every run has a whole learning-rate schedule of its own. Then all see the same
-SFT: half of its texts weigh two candidate moves with a reply and an outcome each before they name the move, half name
-it at once. Then RL rewards right answers, for the same FLOPs in every arm, in three parts: 1, 2 and 6 units.
+SFT: half of its texts weigh two candidate moves, each with the line that follows and its outcome, before they name the
+move, half name it at once. Then RL rewards right answers, for the same FLOPs in every arm, in three parts: 1, 2 and 6
+units.
 
 A puzzle is right with any move that wins as it asks: every mate in a mate puzzle. "Easy" and "hard" are the two
 kinds of puzzle that are trained on: at the scale "tiny" mates in one and in two moves with three or four pieces on the

@@ -170,3 +170,12 @@ def test_an_interrupt_says_that_nothing_was_written(stagecraft, monkeypatch):
 def test_plain_lines_tell_how_far_it_is(stagecraft, monkeypatch):
     monkeypatch.setattr(corpus_commands, "HEARTBEAT_S", -1.0)
     assert "of 0 MiB read" in stagecraft("corpus games some.pgn --name small")[1]
+
+
+def test_a_download_that_was_cut_off_gets_a_warning(stagecraft, tmp_path):
+    whole = (DATA / "games.pgn.zst").read_bytes()
+    (tmp_path / "cut.pgn.zst").write_bytes(whole[: len(whole) // 2])
+    code, out, err = stagecraft("corpus games cut.pgn.zst --name cut")
+    assert code == 0
+    assert "left out: 1  file ends in the middle of a frame" in out
+    assert err.startswith("warning: file ends in the middle of a frame")
