@@ -60,7 +60,8 @@ def mean_interval(values: ArrayLike) -> tuple[float, float]:
     values_N = _seed_values(values)
     if bool(_constant(values_N)):
         return float(values_N[0]), float(values_N[0])
-    interval = stats.ttest_1samp(values_N, 0.0).confidence_interval(LEVEL)
+    with np.errstate(over="ignore"):  # SciPy divides by the mean to warn of cancellation, and a mean may be 1e-313
+        interval = stats.ttest_1samp(values_N, 0.0).confidence_interval(LEVEL)
     return float(interval.low), float(interval.high)
 
 
@@ -112,7 +113,8 @@ def _p_greater(values_SN: Floats, bound: float) -> Floats:
     p = np.where(above, 0.5 ** values_SN.shape[-1], 1.0)  # of equal values, only the pattern without a flip is as large
     varied = ~_constant(values_SN)
     if varied.any():
-        p[varied] = stats.ttest_1samp(values_SN[varied], bound, axis=-1, alternative="greater").pvalue
+        with np.errstate(over="ignore"):  # as above
+            p[varied] = stats.ttest_1samp(values_SN[varied], bound, axis=-1, alternative="greater").pvalue
     return np.asarray(p)
 
 

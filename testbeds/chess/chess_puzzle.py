@@ -63,9 +63,7 @@ Source = MateIn | GameMates | ShippedPuzzles | CorpusPuzzles
 QUICK_MATE: Final = 3  # moves; the search for a mate in 4 takes half a second where one in 3 takes a hundredth
 RATING_BAND: Final = 400  # points: a difference at which the stronger side scores ten elevenths
 HIGHEST_RATING: Final = 5_000  # above every rating there is
-WALKED: Final = (
-    20_000  # puzzles of a source up to which those that fit are listed once; a larger one is drawn from blindly
-)
+WALKED: Final = 20_000  # puzzles of a source up to which those that fit are listed once; else draws are blind
 BARREN_DRAWS: Final = 100_000  # draws in a row from a large source without a fitting puzzle after which it is refused
 _ANSWERS: Final[dict[Answer, lines.Answer]] = {"first": "move", "line": "line"}
 

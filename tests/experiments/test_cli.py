@@ -149,11 +149,14 @@ def test_every_command_has_help_with_an_example_that_parses():
     import typer
 
     group = typer.main.get_command(cli.app)
-    assert set(group.commands) == {"list", "show", "generate", "plan", "run", "report", "sample"}
-    for name, command in group.commands.items():
+    assert set(group.commands) == {"list", "show", "generate", "plan", "run", "report", "sample", "corpus"}
+    assert set(group.commands["corpus"].commands) == {"games", "puzzles", "list", "verify"}
+    single = {("stagecraft", name): command for name, command in group.commands.items() if name != "corpus"}
+    grouped = {("stagecraft", "corpus", name): each for name, each in group.commands["corpus"].commands.items()}
+    for words, command in (single | grouped).items():
         example = shlex.split(command.epilog.removeprefix("Example:"))
-        assert example[:2] == ["stagecraft", name]
-        command.make_context(name, example[2:])  # raises for an unknown option or a bad value
+        assert example[: len(words)] == list(words)
+        command.make_context(words[-1], example[len(words) :])  # raises for an unknown option or a bad value
 
 
 def test_generate_writes_the_asked_splits_in_either_format(stagecraft, tmp_path):

@@ -40,6 +40,15 @@ def test_the_interval_is_that_of_the_exploratory_interaction():
     assert (round(low, 2), round(high, 2)) == (0.31, 0.89)
 
 
+def test_a_mean_next_to_zero_is_a_mean_like_any_other():
+    low, high = mean_interval([1.0, -1.0, 2.2250738585e-313])
+    assert low == pytest.approx(
+        -2.484, abs=1e-3
+    )  # 1 / sqrt(3) times the 97.5 % quantile of 2 degrees of freedom, 4.303
+    assert high == pytest.approx(2.484, abs=1e-3)
+    assert band_test([1.0, -1.0, 2.2250738585e-313], 0.0, None).inside == pytest.approx(0.5)
+
+
 def test_a_one_sided_p_is_that_of_students_t():
     # Mean 2, standard deviation 1, n = 3: t = 2 sqrt(3) = 3.4641 with 2 degrees of freedom, whose upper tail is
     # (1 - t / sqrt(t^2 + 2)) / 2 = (1 - 3.4641 / sqrt(14)) / 2 = 0.03709.
