@@ -139,8 +139,7 @@ class GameMates:
         _check_moves("GameMates.moves", self.moves)
         if self.winning is not None and (type(self.winning) is not int or self.winning < 1):
             raise ValueError(f"GameMates.winning must be None or a whole number of at least 1, got {self.winning!r}")
-        if not isinstance(self.games, GameSource):
-            raise ValueError(f"GameMates.games must be a source of games such as SelfPlay(), got {self.games!r}")  # noqa: TRY004  # a bad value
+        _check_games(self.games)
 
     def draw(self, rng: Generator, count: int) -> list[Mate]:
         """``count`` mates drawn independently: a pure function of the source and of ``rng``."""
@@ -148,7 +147,7 @@ class GameMates:
         barren = 0
         while len(found) < count:
             for game in self.games.draw(rng, count - len(found)):
-                mates = self._of(game.start, game.moves)
+                mates = _mates_of(game.start, game.moves, self.moves, self.winning)
                 barren = 0 if mates else barren + 1
                 if mates:
                     found.append(mates[int(rng.integers(len(mates)))])
@@ -163,17 +162,19 @@ class GameMates:
         """A few words that say which mates these are."""
         return f"mates in {self.moves} in positions of {self.games.describe()}"
 
-    def _of(self, start: str | None, moves: tuple[int, ...]) -> list[Mate]:
-        """The mates of a game, in order."""
-        state = rules.state_of(chess.Board(start) if start else chess.Board())
-        found = []
-        for move in (*moves, None):
-            winning = mates_in(state, self.moves)
-            if winning and self.winning in (None, len(winning)):
-                found.append(Mate(fen=_fen(state), moves=self.moves, winning=winning))
-            if move is not None:
-                rules.play(state, move)
-        return found
+
+@lru_cache(maxsize=1 << 12)  # the games of a small source, which come again and again
+def _mates_of(start: str | None, moves: tuple[int, ...], length: int, winning: int | None) -> tuple[Mate, ...]:
+    """The mates in exactly ``length`` moves of a game, in order, that so many first moves force."""
+    state = rules.state_of(chess.Board(start) if start else chess.Board())
+    found = []
+    for move in (*moves, None):
+        forced = mates_in(state, length)
+        if forced and winning in (None, len(forced)):
+            found.append(Mate(fen=_fen(state), moves=length, winning=forced))
+        if move is not None:
+            rules.play(state, move)
+    return tuple(found)
 
 
 def mates_in(state: rules.State, moves: int) -> tuple[int, ...]:
@@ -294,6 +295,13 @@ def _sift(
 def _check_moves(where: str, moves: object) -> None:
     if type(moves) is not int or not 1 <= moves <= LONGEST_MATE:
         raise ValueError(f"{where} must be a whole number from 1 to {LONGEST_MATE}, got {moves!r}")
+
+
+def _check_games(games: object) -> None:
+    if not callable(getattr(type(games), "draw", None)):  # isinstance would read the property that counts the games
+        raise ValueError(  # noqa: TRY004  # as for every field that is wrong
+            f"GameMates.games must be a source of games such as SelfPlay(), got {games!r}"
+        )
 
 
 def _check_sets(pieces: object) -> None:
