@@ -29,7 +29,7 @@ from numpy.random import Generator
 from testbeds.chess import rules
 from testbeds.chess.boards import board_text, chess_picture
 from testbeds.chess.game_texts import header_of, legal_texts, move_texts, state_after
-from testbeds.chess.games import Game, GameSource
+from testbeds.chess.games import Game, GameSource, check_game_source
 from testbeds.chess.notation import BETWEEN, Notation, check_notation, read_line, symbols
 from testbeds.chess.positions import START, Header, check_header, header_symbols
 from testbeds.chess.sources import LONGEST_GAME, SelfPlay, ShippedGames
@@ -103,7 +103,7 @@ class ChessGames:
         check_notation("ChessGames.notation", self.notation)
         if self.header is not None:
             check_header("ChessGames.header", self.header)
-        _check_source(self.source)
+        check_game_source("ChessGames.source", self.source, such_as="ShippedGames()")
         _check_window(self.plies, self.given)
         if self.header is None and self.plies is not None:
             raise ValueError(
@@ -327,13 +327,6 @@ def _capacity(task: ChessGames) -> int | None:
 
 
 # ------------------------------------------------------------------------------------------------------ validation
-
-
-def _check_source(source: object) -> None:
-    if not callable(getattr(type(source), "draw", None)):  # isinstance would read the property that counts the games
-        raise ValueError(  # noqa: TRY004  # as for every field that is wrong
-            f"ChessGames.source must be a source of games such as ShippedGames(), got {source!r}"
-        )
 
 
 def _check_window(plies: object, given: object) -> None:

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from numpy.random import Generator
 
-__all__ = ["Game", "GameSource"]
+__all__ = ["Game", "GameSource", "check_game_source"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,3 +48,11 @@ class GameSource(Protocol):
     def __hash__(self) -> int:
         """Sources are values: equal ones hash alike."""
         ...
+
+
+def check_game_source(where: str, source: object, *, such_as: str) -> None:
+    """Nothing, if games can be drawn from ``source``; else ValueError with the field ``where`` and one that would do."""
+    if not callable(getattr(type(source), "draw", None)):  # isinstance would read the property that counts the games
+        raise ValueError(  # noqa: TRY004  # as for every field that is wrong
+            f"{where} must be a source of games such as {such_as}, got {source!r}"
+        )

@@ -22,7 +22,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from testbeds.chess import rules
-from testbeds.chess.games import GameSource
+from testbeds.chess.games import GameSource, check_game_source
 from testbeds.chess.rules_kernels import KING, MOST_MOVES, PASSED, PAWN, SIZE, TURN, in_check
 from testbeds.chess.rules_mates import solve
 from testbeds.streams import stream
@@ -139,7 +139,7 @@ class GameMates:
         _check_moves("GameMates.moves", self.moves)
         if self.winning is not None and (type(self.winning) is not int or self.winning < 1):
             raise ValueError(f"GameMates.winning must be None or a whole number of at least 1, got {self.winning!r}")
-        _check_games(self.games)
+        check_game_source("GameMates.games", self.games, such_as="SelfPlay()")
 
     def draw(self, rng: Generator, count: int) -> list[Mate]:
         """``count`` mates drawn independently: a pure function of the source and of ``rng``."""
@@ -295,13 +295,6 @@ def _sift(
 def _check_moves(where: str, moves: object) -> None:
     if type(moves) is not int or not 1 <= moves <= LONGEST_MATE:
         raise ValueError(f"{where} must be a whole number from 1 to {LONGEST_MATE}, got {moves!r}")
-
-
-def _check_games(games: object) -> None:
-    if not callable(getattr(type(games), "draw", None)):  # isinstance would read the property that counts the games
-        raise ValueError(  # noqa: TRY004  # as for every field that is wrong
-            f"GameMates.games must be a source of games such as SelfPlay(), got {games!r}"
-        )
 
 
 def _check_sets(pieces: object) -> None:

@@ -1,13 +1,33 @@
-"""A study with results written by hand, for the tests of this folder."""
+"""What the tests of this folder share: a call of the command line, and a study with results written by hand."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from datetime import UTC, datetime
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
+
+
+@pytest.fixture
+def stagecraft(monkeypatch, capsys):
+    """Calls the command and gives (exit code, standard output, standard error)."""
+
+    from experiments import cli
+
+    def call(line):
+        monkeypatch.setattr(sys, "argv", ["stagecraft", *shlex.split(line)])
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as ended:
+            code = ended.code or 0
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
 
 
 @pytest.fixture(scope="session")

@@ -26,23 +26,6 @@ def _studies(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture
-def stagecraft(monkeypatch, capsys):
-    """Calls the command and gives (exit code, standard output, standard error)."""
-
-    def call(line):
-        monkeypatch.setattr(sys, "argv", ["stagecraft", *shlex.split(line)])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as ended:
-            code = ended.code or 0
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
-
-
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """A store in which e99 has run on real worker processes; tests leave it as it is, or copy it."""

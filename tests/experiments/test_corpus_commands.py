@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import shlex
-import sys
 from pathlib import Path
 
 import pytest
 
-from experiments import cli, corpus_commands
+from experiments import corpus_commands
 from testbeds.chess import corpus, pgn
 from testbeds.chess.corpus import corpus_named
 
@@ -36,23 +34,6 @@ def _folder(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "some.pgn").write_text(GAMES)
     (tmp_path / "some.csv").write_text(PUZZLES)
-
-
-@pytest.fixture
-def stagecraft(monkeypatch, capsys):
-    """Calls the command and gives (exit code, standard output, standard error)."""
-
-    def call(line):
-        monkeypatch.setattr(sys, "argv", ["stagecraft", *shlex.split(line)])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as ended:
-            code = ended.code or 0
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
 
 
 def test_a_corpus_of_games_is_made_and_summed_up(stagecraft):
