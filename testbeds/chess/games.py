@@ -51,7 +51,7 @@ class GameSource(Protocol):
 
 
 def check_game_source(where: str, source: object, *, such_as: str) -> None:
-    """Nothing, if games can be drawn from ``source``; else ValueError with the field ``where`` and one that would do."""
+    """Nothing, if games can be drawn from ``source``; else ValueError that names the field and one that would do."""
     if not callable(getattr(type(source), "draw", None)):  # isinstance would read the property that counts the games
         raise ValueError(  # noqa: TRY004  # as for every field that is wrong
             f"{where} must be a source of games such as {such_as}, got {source!r}"
